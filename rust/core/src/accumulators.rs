@@ -1,0 +1,133 @@
+//! The small mergeable state that a pass leaves behind: sums over trajectories, and over trajectories for each step.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::estimators::wis::WisSums;
+use crate::ids::Id;
+use crate::moments::Moments;
+use crate::plan::{Pass, Plan};
+use crate::problem::Place;
+use crate::scaled::Scaled;
+use crate::step_sums::StepSums;
+use crate::sum::Sum;
+
+/// A trajectory's own value of an estimator.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TrajectoryValue {
+    /// Where the trajectory starts.
+    pub place: Place,
+    /// Its id.
+    pub episode: Id,
+    /// Its value.
+    pub value: Scaled,
+}
+
+/// The sums of one policy.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct PolicySums {
+    /// Of each item of work, in the plan's order.
+    pub moments: Vec<Moments>,
+    /// Of `wis`.
+    pub wis: WisSums,
+    /// Of the final weights ρ_{1:H}.
+    pub weights: Moments,
+    /// The largest of them.
+    pub largest_weight: Scaled,
+    /// The last step at which a trajectory lost its weight.
+    last_zero: u64,
+    /// True once a trajectory kept its weight to the end.
+    alive: bool,
+    /// Σ c_t
+    pub weight: StepSums,
+    /// Σ c_t r_t
+    pub reward: StepSums,
+    /// Σ c_t (r_t − Q̂_t)
+    pub residual: StepSums,
+    /// Σ c_{t−1} V̂_t
+    pub value: StepSums,
+    /// Final weights by length.
+    pub ended: BTreeMap<u64, Sum>,
+    /// On request.
+    pub values: Vec<TrajectoryValue>,
+}
+
+/// The sums of all policies, and the lengths of the trajectories.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Accumulators {
+    /// The behaviour policy, then the targets.
+    pub policies: Vec<PolicySums>,
+    /// Number of trajectories by length.
+    pub lengths: BTreeMap<u64, u64>,
+}
+
+impl Accumulators {
+    /// Empty sums for a pass.
+    pub fn new(plan: &Plan, pass: Pass) -> Self {
+        let sums = |policy| {
+            let moments = vec![Moments::default(); plan.work(policy, pass).len()];
+            PolicySums { moments, ..PolicySums::default() }
+        };
+        Self { policies: plan.policies.iter().map(sums).collect(), lengths: BTreeMap::new() }
+    }
+
+    /// n
+    pub fn episodes(&self) -> u64 {
+        self.lengths.values().sum()
+    }
+
+    /// Rows.
+    pub fn steps(&self) -> u64 {
+        self.lengths.iter().map(|(length, count)| length * count).sum()
+    }
+
+    /// Length of the longest trajectory.
+    pub fn longest(&self) -> u64 {
+        self.lengths.keys().next_back().copied().unwrap_or(0)
+    }
+
+    /// Adds all of another set.
+    pub fn merge(&mut self, other: Self) {
+        for (ours, theirs) in self.policies.iter_mut().zip(other.policies) {
+            ours.merge(theirs);
+        }
+        for (length, count) in other.lengths {
+            *self.lengths.entry(length).or_default() += count;
+        }
+    }
+}
+
+impl PolicySums {
+    /// Notes the final weight of a trajectory that lost it at step `zero_at`, if it did.
+    pub fn end(&mut self, weight: Scaled, zero_at: Option<u64>) {
+        self.weights.add(weight);
+        self.largest_weight = self.largest_weight.max(weight);
+        self.alive |= zero_at.is_none();
+        self.last_zero = self.last_zero.max(zero_at.unwrap_or(0));
+    }
+
+    /// The first step t at which every weight is zero.
+    pub fn dead_from(&self) -> Option<u64> {
+        (!self.alive && self.last_zero > 0).then_some(self.last_zero)
+    }
+
+    fn merge(&mut self, mut other: Self) {
+        for (ours, theirs) in self.moments.iter_mut().zip(&other.moments) {
+            ours.merge(theirs);
+        }
+        self.wis.merge(&other.wis);
+        self.weights.merge(&other.weights);
+        self.largest_weight = self.largest_weight.max(other.largest_weight);
+        self.last_zero = self.last_zero.max(other.last_zero);
+        self.alive |= other.alive;
+        self.weight.merge(&mut other.weight);
+        self.reward.merge(&mut other.reward);
+        self.residual.merge(&mut other.residual);
+        self.value.merge(&mut other.value);
+        for (length, weight) in &other.ended {
+            self.ended.entry(*length).or_default().merge(weight);
+        }
+        self.values.append(&mut other.values);
+    }
+}

@@ -1,0 +1,391 @@
+//! Folds rows of one trajectory at a time into its state, and ended trajectories into the sums of the pass.
+
+use std::ops::Range;
+
+use crate::accumulators::{Accumulators, PolicySums, TrajectoryValue};
+use crate::block::{Block, LANES};
+use crate::episode::{Open, PolicyState};
+use crate::estimators::dr::Dr;
+use crate::estimators::dr_bsl::DrBsl;
+use crate::estimators::dr_v2::DrV2;
+use crate::estimators::step_is::StepIs;
+use crate::estimators::step_wis::{StepWisInfluence, Weight};
+use crate::estimators::wdr::{Residual, ResidualInfluence, Value, ValueInfluence};
+use crate::estimators::{Estimator, is, reg};
+use crate::fold::{Piece, Term, fold_scaled, scatter_scaled};
+use crate::lanes::Lanes;
+use crate::normalisers::{Normalisers, PolicyTables, Tables};
+use crate::plan::{Form, Pass, Plan, Policy, Ratio, StepForm, Table, Work};
+use crate::scaled::Scaled;
+use crate::step_sums::StepSums;
+use crate::table::StepTable;
+
+/// The plan of one pass with its tables, its sums and its scratch memory.
+pub struct Engine {
+    /// What is computed.
+    pub plan: Plan,
+    /// Which pass this is.
+    pub pass: Pass,
+    /// The sums so far.
+    pub sums: Accumulators,
+    /// Of each policy.
+    pub work: Vec<Vec<Work>>,
+    step_forms: Vec<Vec<StepForm>>,
+    needed: Vec<bool>,
+    tables: Tables,
+    arch: pulp::Arch,
+    rho: Vec<Vec<f64>>,
+    c: Vec<f64>,
+    previous_ratio: Vec<f64>,
+}
+
+/// Whole blocks of rows: `valid` of them exist, the rest is padding.
+struct Rows<'a> {
+    columns: &'a [&'a [f64]],
+    start: usize,
+    len: usize,
+    valid: usize,
+    block: usize,
+    tame: bool,
+}
+
+impl Engine {
+    /// An engine for one pass over (a part of) a log.
+    pub fn new(plan: Plan, pass: Pass, normalisers: Option<&Normalisers>) -> Self {
+        let work: Vec<Vec<Work>> = plan.policies.iter().map(|policy| plan.work(policy, pass)).collect();
+        Self {
+            sums: Accumulators::new(&plan, pass),
+            needed: needed(&plan, pass, &work),
+            work,
+            step_forms: plan.policies.iter().map(|policy| plan.step_forms(policy, pass)).collect(),
+            tables: Tables::new(&plan, normalisers),
+            arch: pulp::Arch::new(),
+            rho: vec![vec![]; plan.policies.len()],
+            c: vec![],
+            previous_ratio: vec![],
+            plan,
+            pass,
+        }
+    }
+
+    /// Adds rows to a trajectory.
+    pub fn push(&mut self, open: &mut Open, columns: &[&[f64]], rows: Range<usize>, tame: bool) {
+        let Range { mut start, end } = rows;
+        if open.buffered > 0 {
+            start += buffer(open, columns, start..end.min(start + LANES - open.buffered), tame);
+            if open.buffered == LANES {
+                self.fold_buffer(open);
+            }
+        }
+        let len = (end - start) / LANES * LANES;
+        if len > 0 {
+            let block = open.steps as usize / LANES;
+            self.fold(open, &Rows { columns, start, len, valid: len, block, tame });
+            open.steps += len as u64;
+        }
+        buffer(open, columns, start + len..end, tame);
+    }
+
+    fn fold_buffer(&mut self, open: &mut Open) {
+        let valid = open.buffered;
+        for (rows, slot) in open.rows.iter_mut().zip(&self.plan.slots) {
+            rows[valid..].fill(slot.check.neutral());
+        }
+        let rows = std::mem::take(&mut open.rows);
+        let columns: Vec<&[f64]> = rows.iter().map(|rows| &rows[..]).collect();
+        let block = (open.steps as usize - valid) / LANES;
+        let (columns, tame) = (&columns[..], open.tame);
+        self.fold(open, &Rows { columns, start: 0, len: LANES, valid, block, tame });
+        open.rows = rows;
+        (open.buffered, open.tame) = (0, true);
+    }
+
+    fn fold(&mut self, open: &mut Open, rows: &Rows) {
+        self.tables.grow(self.plan.discount, rows.block + rows.len / LANES);
+        let arch = self.arch;
+        for p in 0..self.plan.policies.len() {
+            if self.needed[p] {
+                let state = &mut open.policies[p];
+                arch.dispatch(
+                    #[inline(always)]
+                    || self.fold_policy(p, state, rows),
+                );
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn fold_policy(&mut self, p: usize, state: &mut PolicyState, rows: &Rows) {
+        let policy = &self.plan.policies[p];
+        let span = rows.start..rows.start + rows.len;
+        let (before, rest) = self.rho.split_at_mut(p);
+        let rho = &mut rest[0];
+        rho.resize(rows.len, 1.0);
+        match policy.ratio {
+            Ratio::One => {}
+            Ratio::Probabilities { behavior, target } => {
+                let (behavior, target) = (&rows.columns[behavior][span.clone()], &rows.columns[target][span.clone()]);
+                for ((rho, pi_0), pi_1) in rho.iter_mut().zip(behavior).zip(target) {
+                    *rho = pi_1 / pi_0;
+                }
+            }
+            Ratio::Column { ratio } => rho.copy_from_slice(&rows.columns[ratio][span.clone()]),
+            Ratio::Mixture { of, alpha } => {
+                for (rho, base) in rho.iter_mut().zip(&before[of][..rows.len]) {
+                    *rho = (1.0 - alpha) * base + alpha;
+                }
+            }
+        }
+        if let (0, Some(v_hat)) = (rows.block, policy.v_hat) {
+            state.first_v_hat = rows.columns[v_hat][rows.start];
+        }
+        if self.work[p].iter().any(|work| work.estimator == Estimator::DrV2) {
+            shift_transition_ratio(policy, state, rows, &mut self.previous_ratio);
+        }
+        let (mut done, blocks) = (0, rows.len / LANES);
+        while done < blocks {
+            let exponent = state.carry.exponent();
+            let at = done * LANES;
+            let (block, row) = (rows.block + done, rows.start + at);
+            let count = match policy.ratio {
+                _ if !rows.tame => 0,
+                Ratio::One => {
+                    self.c.clear();
+                    self.c.resize(rows.len - at + 1, 1.0);
+                    blocks - done
+                }
+                _ => state.carry.cumulate(&self.rho[p][at..], &mut self.c),
+            };
+            let whole = count > 0;
+            let count = count.max(1);
+            let steps = (rows.valid - at).min(count * LANES);
+            let wild;
+            let (c, scaled): (&[f64], Option<&[Scaled; LANES + 1]>) = if whole {
+                (&self.c[..=count * LANES], None)
+            } else {
+                let rho = scaled_ratio(&self.plan, p, rows, row);
+                wild = state.carry.cumulate_scaled(rho);
+                (&[], Some(&wild))
+            };
+            let piece = Piece { c, exponent, block, row, steps };
+            let source = Source { columns: rows.columns, policy, reward: self.plan.reward };
+            let target = Fold { piece: &piece, scaled, source };
+            let terms = self.work[p].iter().flat_map(|work| &work.terms);
+            for (&(table, form), lanes) in terms.zip(&mut state.lanes) {
+                target.term(form, table, &self.tables, p, &self.previous_ratio, lanes);
+            }
+            let sums = &mut self.sums.policies[p];
+            for &form in &self.step_forms[p] {
+                target.step_sum(form, sums);
+            }
+            if state.carry.is_zero() && state.zero_at.is_none() {
+                state.zero_at = first_zero(&piece, scaled);
+            }
+            done += count;
+        }
+    }
+
+    /// Ends a trajectory and adds it to the sums.
+    pub fn close(&mut self, open: &mut Open) {
+        if open.buffered > 0 {
+            self.fold_buffer(open);
+        }
+        *self.sums.lengths.entry(open.steps).or_default() += 1;
+        let returns = self.work[0].iter().position(|work| work.estimator == Estimator::Mc);
+        let returns = returns.map_or(Scaled::ZERO, |_| open.policies[0].lanes[0].total());
+        for (p, state) in open.policies.iter().enumerate() {
+            let (weight, tables) = (state.carry.value(), &self.tables.policies[p]);
+            let sums = &mut self.sums.policies[p];
+            let mut lanes = state.lanes.iter();
+            for (work, moments) in self.work[p].iter().zip(&mut sums.moments) {
+                let total: Scaled = lanes.by_ref().take(work.terms.len()).fold(Scaled::ZERO, |sum, l| sum + l.total());
+                let value = match (work.estimator, self.pass) {
+                    (Estimator::Is, _) => is::value(weight, returns),
+                    (Estimator::Wis, Pass::Values) => weight * returns * tables.wis,
+                    (Estimator::Wis, _) => {
+                        sums.wis.add(weight, returns);
+                        continue;
+                    }
+                    (Estimator::Reg, _) => reg::value(state.first_v_hat),
+                    (Estimator::StepWis, Pass::Second) => total - weight * owed(&tables.step_wis_tail, open.steps),
+                    (Estimator::Wdr, Pass::Second) => total - weight * owed(&tables.wdr_tail, open.steps),
+                    _ => total,
+                };
+                if self.pass == Pass::Values {
+                    let (place, episode) = (open.place, open.id.clone());
+                    sums.values.push(TrajectoryValue { place, episode, value });
+                } else {
+                    moments.add(value);
+                }
+            }
+            if self.pass == Pass::First {
+                sums.end(weight, state.zero_at);
+                if !self.step_forms[p].is_empty() {
+                    sums.ended.entry(open.steps).or_default().add(weight);
+                }
+            }
+        }
+    }
+}
+
+/// Policies that the pass works on, or whose ratios a mixture reads; a mixture comes after its base.
+fn needed(plan: &Plan, pass: Pass, work: &[Vec<Work>]) -> Vec<bool> {
+    let step_sums = |p: usize| !plan.step_forms(&plan.policies[p], pass).is_empty();
+    let mut needed: Vec<bool> = (0..work.len()).map(|p| !work[p].is_empty() || step_sums(p)).collect();
+    for (p, policy) in plan.policies.iter().enumerate().rev() {
+        if let Ratio::Mixture { of, .. } = policy.ratio {
+            needed[of] |= needed[p];
+        }
+    }
+    needed
+}
+
+/// What a trajectory of that length owes to the steps after its end.
+fn owed(tail: &[Scaled], steps: u64) -> Scaled {
+    tail.get(steps as usize).copied().unwrap_or_default()
+}
+
+/// Copies rows behind those that wait for a whole block; returns how many.
+fn buffer(open: &mut Open, columns: &[&[f64]], rows: Range<usize>, tame: bool) -> usize {
+    let count = rows.len();
+    if count > 0 {
+        for (buffer, column) in open.rows.iter_mut().zip(columns) {
+            buffer[open.buffered..][..count].copy_from_slice(&column[rows.clone()]);
+        }
+        open.buffered += count;
+        open.tame &= tame;
+        open.steps += count as u64;
+    }
+    count
+}
+
+/// p_{t−1} for each row, at the rows' own place.
+fn shift_transition_ratio(policy: &Policy, state: &mut PolicyState, rows: &Rows, out: &mut Vec<f64>) {
+    let end = rows.start + rows.len;
+    out.resize(out.len().max(end + 1), 1.0);
+    out[rows.start] = state.previous_ratio;
+    match policy.transition_ratio {
+        Some(slot) => out[rows.start + 1..=end].copy_from_slice(&rows.columns[slot][rows.start..end]),
+        None => out[rows.start + 1..=end].fill(1.0),
+    }
+    state.previous_ratio = out[end];
+}
+
+/// ρ_t of eight rows of any magnitude.
+fn scaled_ratio(plan: &Plan, p: usize, rows: &Rows, row: usize) -> Block<Scaled> {
+    let load = |slot: usize| Block::<Scaled>::load(&rows.columns[slot][row..]);
+    match plan.policies[p].ratio {
+        Ratio::One => Block::splat(1.0),
+        Ratio::Probabilities { behavior, target } => {
+            let (pi_0, pi_1) = (load(behavior), load(target));
+            Block(std::array::from_fn(|j| pi_1.0[j].div(pi_0.0[j])))
+        }
+        Ratio::Column { ratio } => load(ratio),
+        Ratio::Mixture { of, alpha } => {
+            Block::splat(1.0 - alpha) * scaled_ratio(plan, of, rows, row) + Block::splat(alpha)
+        }
+    }
+}
+
+fn first_zero(piece: &Piece, scaled: Option<&[Scaled; LANES + 1]>) -> Option<u64> {
+    let index = match scaled {
+        Some(c) => c[1..].iter().position(|c| c.is_zero()),
+        None => piece.c[1..].iter().position(|&c| c == 0.0),
+    };
+    index.map(|index| (piece.block * LANES + index + 1) as u64)
+}
+
+/// The columns of a policy.
+struct Source<'a> {
+    columns: &'a [&'a [f64]],
+    policy: &'a Policy,
+    reward: usize,
+}
+
+impl<'a> Source<'a> {
+    #[inline(always)]
+    fn get(&self, slot: Option<usize>) -> &'a [f64] {
+        slot.map_or(&[], |slot| self.columns[slot])
+    }
+}
+
+/// A piece, in f64 or (where `scaled` is there) in wide floats, and where its columns are.
+struct Fold<'a> {
+    piece: &'a Piece<'a>,
+    scaled: Option<&'a [Scaled; LANES + 1]>,
+    source: Source<'a>,
+}
+
+impl Fold<'_> {
+    #[inline(always)]
+    fn term(
+        &self,
+        form: Form,
+        table: Table,
+        tables: &Tables,
+        p: usize,
+        previous_ratio: &[f64],
+        lanes: &mut Lanes,
+    ) {
+        let own: &PolicyTables = &tables.policies[p];
+        let table = match table {
+            Table::Discount => &tables.discount,
+            Table::OverWeight => &own.over_weight,
+            Table::OverPreviousWeight => &own.over_previous_weight,
+        };
+        let source = &self.source;
+        let (policy, reward) = (source.policy, source.columns[source.reward]);
+        let (q_hat, v_hat) = (source.get(policy.q_hat), source.get(policy.v_hat));
+        match form {
+            Form::StepIs => self.fold(&StepIs { reward }, table, lanes),
+            Form::Dr => self.fold(&Dr { reward, q_hat, v_hat }, table, lanes),
+            Form::DrBsl => self.fold(&DrBsl { reward, baseline: &tables.baseline }, table, lanes),
+            Form::DrV2 => {
+                let r_hat = source.get(policy.r_hat);
+                self.fold(&DrV2 { reward, r_hat, v_hat, previous_ratio }, table, lanes);
+            }
+            Form::Residual => self.fold(&Residual { reward, q_hat }, table, lanes),
+            Form::Value => self.fold(&Value { v_hat }, table, lanes),
+            Form::StepWisInfluence => {
+                self.fold(&StepWisInfluence { reward, mean_reward: &own.mean_reward }, table, lanes);
+            }
+            Form::ResidualInfluence => {
+                let term = ResidualInfluence { reward, q_hat, mean_residual: &own.mean_residual };
+                self.fold(&term, table, lanes);
+            }
+            Form::ValueInfluence => {
+                self.fold(&ValueInfluence { v_hat, mean_value: &own.mean_value }, table, lanes);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn step_sum(&self, form: StepForm, sums: &mut PolicySums) {
+        let source = &self.source;
+        let reward = source.columns[source.reward];
+        let (q_hat, v_hat) = (source.get(source.policy.q_hat), source.get(source.policy.v_hat));
+        match form {
+            StepForm::Weight => self.scatter(&Weight, &mut sums.weight),
+            StepForm::Reward => self.scatter(&StepIs { reward }, &mut sums.reward),
+            StepForm::Residual => self.scatter(&Residual { reward, q_hat }, &mut sums.residual),
+            StepForm::Value => self.scatter(&Value { v_hat }, &mut sums.value),
+        }
+    }
+
+    #[inline(always)]
+    fn fold(&self, term: &impl Term, table: &StepTable, lanes: &mut Lanes) {
+        match self.scaled {
+            None => self.piece.fold(term, table, lanes),
+            Some(c) => fold_scaled(self.piece, c, term, table, lanes),
+        }
+    }
+
+    #[inline(always)]
+    fn scatter(&self, term: &impl Term, sums: &mut StepSums) {
+        sums.grow(self.piece.block + self.piece.blocks().max(1));
+        match self.scaled {
+            None => self.piece.scatter(term, sums),
+            Some(c) => scatter_scaled(self.piece, c, term, sums),
+        }
+    }
+}

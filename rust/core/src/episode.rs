@@ -1,0 +1,104 @@
+//! A trajectory that is being read: O(1) state a policy, and the rows since the last whole block.
+
+use serde::{Deserialize, Serialize};
+
+use crate::block::LANES;
+use crate::ids::Id;
+use crate::lanes::Lanes;
+use crate::plan::Work;
+use crate::problem::Place;
+use crate::weights::Carry;
+
+/// How far a policy has come in the trajectory.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct PolicyState {
+    /// ρ_{1:t}
+    pub carry: Carry,
+    /// Running sums, in the order of the plan's work and its terms.
+    pub lanes: Vec<Lanes>,
+    /// V̂(s_1)
+    pub first_v_hat: f64,
+    /// P̂/P of the last row, 0 before the first.
+    pub previous_ratio: f64,
+    /// The step t at which ρ_{1:t} became 0.
+    pub zero_at: Option<u64>,
+}
+
+/// A trajectory whose beginning has been seen.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Open {
+    /// Its id.
+    pub id: Id,
+    /// Where it starts.
+    pub place: Place,
+    /// Its first step as logged, 0 or 1.
+    pub first_step: i64,
+    /// Rows so far.
+    pub steps: u64,
+    /// Its last row said that it was cut off there.
+    pub truncated: bool,
+    /// Of each policy.
+    pub policies: Vec<PolicyState>,
+    /// Rows since the last whole block: eight of each slot …
+    pub rows: Vec<[f64; LANES]>,
+    /// … of which so many are there …
+    pub buffered: usize,
+    /// … all of ordinary magnitude.
+    pub tame: bool,
+}
+
+impl Open {
+    /// A trajectory without rows.
+    pub fn new(id: Id, place: Place, first_step: i64, work: &[Vec<Work>], slots: usize) -> Self {
+        let state = |work: &Vec<Work>| {
+            let lanes = vec![Lanes::default(); work.iter().map(|w| w.terms.len()).sum()];
+            PolicyState { lanes, ..PolicyState::default() }
+        };
+        let (policies, rows) = (work.iter().map(state).collect(), vec![[0.0; LANES]; slots]);
+        Self { id, place, first_step, steps: 0, truncated: false, policies, rows, buffered: 0, tame: true }
+    }
+
+    /// Starts over with another trajectory, in the same memory.
+    pub fn restart(&mut self, id: Id, place: Place, first_step: i64) {
+        for state in &mut self.policies {
+            state.lanes.fill(Lanes::default());
+            let lanes = std::mem::take(&mut state.lanes);
+            *state = PolicyState { lanes, ..PolicyState::default() };
+        }
+        (self.id, self.place, self.first_step) = (id, place, first_step);
+        (self.steps, self.buffered, self.truncated, self.tame) = (0, 0, false, true);
+    }
+
+    /// The step that comes next, as logged.
+    pub fn next_step(&self) -> i64 {
+        self.first_step + self.steps.cast_signed()
+    }
+}
+
+/// Rows of a trajectory whose beginning has not been seen yet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Head {
+    /// Its id.
+    pub id: Id,
+    /// Where the rows start.
+    pub place: Place,
+    /// The first of them, as logged.
+    pub first_step: i64,
+    /// How many.
+    pub steps: u64,
+    /// Another trajectory follows: this one has no more rows.
+    pub complete: bool,
+    /// The last row said that the trajectory was cut off there.
+    pub truncated: bool,
+    /// All values are of ordinary magnitude.
+    pub tame: bool,
+    /// The rows of each slot.
+    pub rows: Vec<Vec<f64>>,
+}
+
+impl Head {
+    /// The step that comes next, as logged.
+    pub fn next_step(&self) -> i64 {
+        self.first_step + self.steps.cast_signed()
+    }
+}

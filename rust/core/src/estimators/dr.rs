@@ -1,0 +1,29 @@
+//! Doubly robust estimator, Jiang & Li (2016), eq. (10):
+//!
+//!     DR_t = V̂(s_t) + ρ_t (r_t + γ DR_{t+1} − Q̂(s_t, a_t)),    DR_{H+1} = 0
+//!
+//! unrolled, so that a trajectory is read forwards:
+//!
+//!     DR = Σ_t γ^{t−1} [ ρ_{1:t−1} V̂(s_t) + ρ_{1:t} (r_t − Q̂(s_t, a_t)) ]
+//!
+//! Unbiased for any Q̂ fitted on other trajectories (Theorem 1). Q̂ = 0 gives step-wise IS.
+
+use crate::block::{Block, Real};
+use crate::fold::{Cursor, Term};
+
+/// The columns of DR.
+pub struct Dr<'a> {
+    /// r_t
+    pub reward: &'a [f64],
+    /// Q̂(s_t, a_t)
+    pub q_hat: &'a [f64],
+    /// V̂(s_t)
+    pub v_hat: &'a [f64],
+}
+
+impl Term for Dr<'_> {
+    #[inline(always)]
+    fn term<T: Real>(&self, before: Block<T>, after: Block<T>, at: Cursor) -> Block<T> {
+        before * at.row(self.v_hat) + after * (at.row(self.reward) - at.row(self.q_hat))
+    }
+}

@@ -1,0 +1,21 @@
+//! Step-wise importance sampling, Jiang & Li (2016), eq. (5):
+//!
+//!     step-IS = Σ_t γ^{t−1} ρ_{1:t} r_t,
+//!
+//! or recursively, eq. (9), step-IS_t = ρ_t (r_t + γ step-IS_{t+1}).
+
+use crate::block::{Block, Real};
+use crate::fold::{Cursor, Term};
+
+/// The columns of step-IS.
+pub struct StepIs<'a> {
+    /// r_t
+    pub reward: &'a [f64],
+}
+
+impl Term for StepIs<'_> {
+    #[inline(always)]
+    fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, at: Cursor) -> Block<T> {
+        after * at.row(self.reward)
+    }
+}

@@ -1,0 +1,36 @@
+//! Step-wise weighted importance sampling, Jiang & Li (2016), eq. (7). With c_t = ρ_{1:t}, kept after the end T,
+//! and D_t = Σ_i c_t / n over *all* trajectories:
+//!
+//!     step-WIS = Σ_t γ^{t−1} R_t,    R_t = Σ_i c_t r_t / Σ_i c_t
+//!
+//! Its influence function, for the standard error √(Σψ² / (n (n−1))):
+//!
+//!     ψ_i = Σ_{t ≤ T} γ^{t−1} (c_t / D_t) (r_t − R_t) − c_T Σ_{t > T} γ^{t−1} R_t / D_t
+
+use crate::block::{Block, Real};
+use crate::fold::{Cursor, Term};
+
+/// c_t itself.
+pub struct Weight;
+
+impl Term for Weight {
+    #[inline(always)]
+    fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, _at: Cursor) -> Block<T> {
+        after
+    }
+}
+
+/// What a trajectory adds to ψ while it runs, with γ^{t−1}/D_t as the table.
+pub struct StepWisInfluence<'a> {
+    /// r_t
+    pub reward: &'a [f64],
+    /// R_t, a table over steps
+    pub mean_reward: &'a [f64],
+}
+
+impl Term for StepWisInfluence<'_> {
+    #[inline(always)]
+    fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, at: Cursor) -> Block<T> {
+        after * (at.row(self.reward) - at.step(self.mean_reward))
+    }
+}

@@ -1,0 +1,70 @@
+//! Weighted doubly robust, Thomas & Brunskill (2016), with c_t = ρ_{1:t}, kept after the end T, and D_t = Σ_i c_t / n, D_0 = 1:
+//!
+//!     WDR = Σ_t γ^{t−1} [ A_t + B_t ],    A_t = Σ_i c_t (r_t − Q̂_t) / Σ_i c_t,    B_t = Σ_i c_{t−1} V̂_t / Σ_i c_{t−1}
+//!
+//! Its influence function, with r = Q̂ = V̂ = 0 after the end:
+//!
+//!     ψ_i = Σ_t γ^{t−1} [ (c_t / D_t) (r_t − Q̂_t − A_t) + (c_{t−1} / D_{t−1}) (V̂_t − B_t) ]
+
+use crate::block::{Block, Real};
+use crate::fold::{Cursor, Term};
+
+/// c_t (r_t − Q̂_t).
+pub struct Residual<'a> {
+    /// r_t
+    pub reward: &'a [f64],
+    /// Q̂(s_t, a_t)
+    pub q_hat: &'a [f64],
+}
+
+impl Term for Residual<'_> {
+    #[inline(always)]
+    fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, at: Cursor) -> Block<T> {
+        after * (at.row(self.reward) - at.row(self.q_hat))
+    }
+}
+
+/// c_{t−1} V̂_t.
+pub struct Value<'a> {
+    /// V̂(s_t)
+    pub v_hat: &'a [f64],
+}
+
+impl Term for Value<'_> {
+    #[inline(always)]
+    fn term<T: Real>(&self, before: Block<T>, _after: Block<T>, at: Cursor) -> Block<T> {
+        before * at.row(self.v_hat)
+    }
+}
+
+/// What a trajectory adds to the first part of ψ while it runs, with γ^{t−1}/D_t as the table.
+pub struct ResidualInfluence<'a> {
+    /// r_t
+    pub reward: &'a [f64],
+    /// Q̂(s_t, a_t)
+    pub q_hat: &'a [f64],
+    /// A_t, a table over steps
+    pub mean_residual: &'a [f64],
+}
+
+impl Term for ResidualInfluence<'_> {
+    #[inline(always)]
+    fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, at: Cursor) -> Block<T> {
+        after * (at.row(self.reward) - at.row(self.q_hat) - at.step(self.mean_residual))
+    }
+}
+
+/// The second part, with γ^{t−1}/D_{t−1} as the table.
+pub struct ValueInfluence<'a> {
+    /// V̂(s_t)
+    pub v_hat: &'a [f64],
+    /// B_t, a table over steps
+    pub mean_value: &'a [f64],
+}
+
+impl Term for ValueInfluence<'_> {
+    #[inline(always)]
+    fn term<T: Real>(&self, before: Block<T>, _after: Block<T>, at: Cursor) -> Block<T> {
+        before * (at.row(self.v_hat) - at.step(self.mean_value))
+    }
+}

@@ -1,0 +1,90 @@
+//! Weighted importance sampling over whole trajectories, Jiang & Li (2016), eq. (6). With c = ρ_{1:H} and the return G:
+//!
+//!     θ = Σ c G / Σ c,    ψ_i = c_i (G_i − θ) / D,    D = Σ c / n,    SE² = Σ ψ² / (n (n−1))
+//!
+//! Σψ²·D² = Σc²G² − 2θ Σc²G + θ² Σc², from exact sums, so that nothing is lost where these cancel: equal returns give
+//! SE = 0 and not nearly 0.
+
+use serde::{Deserialize, Serialize};
+
+use crate::scaled::Scaled;
+use crate::sum::{Exact, Sum, product};
+
+/// The five sums of WIS.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct WisSums {
+    c: Sum,
+    c_g: Sum,
+    cc: Sum,
+    cc_g: Sum,
+    cc_gg: Sum,
+}
+
+impl WisSums {
+    /// Adds a trajectory with weight c and return g.
+    pub fn add(&mut self, c: Scaled, g: Scaled) {
+        self.c.add(c);
+        self.c_g.add_product(c, g);
+        let cc = c * c;
+        self.cc.add(cc);
+        for part in product(cc, g) {
+            self.cc_g.add(part);
+            self.cc_gg.add_product(part, g);
+        }
+    }
+
+    /// Adds all of another set of sums.
+    pub fn merge(&mut self, other: &Self) {
+        self.c.merge(&other.c);
+        self.c_g.merge(&other.c_g);
+        self.cc.merge(&other.cc);
+        self.cc_g.merge(&other.cc_g);
+        self.cc_gg.merge(&other.cc_gg);
+    }
+
+    /// θ; None where every weight is zero.
+    pub fn value(&self) -> Option<Scaled> {
+        let c = self.c.exact();
+        (!self.c.value().is_zero()).then(|| self.c_g.exact().divide(&c))
+    }
+
+    /// SE of θ for n > 1 trajectories, Σψ² = (C² Σc²G² − 2 C Σcg Σc²G + Σcg² Σc²) n² / C⁴ with C = Σc.
+    pub fn std_error(&self, n: u64) -> Scaled {
+        let (c, c_g) = (self.c.exact(), self.c_g.exact());
+        let (cc, cc_g, cc_gg) = (self.cc.exact(), self.cc_g.exact(), self.cc_gg.exact());
+        let cross = c.times(&c_g).times(&cc_g);
+        let squares = c.times(&c).times(&cc_gg).minus(&cross).minus(&cross.minus(&c_g.times(&c_g).times(&cc)));
+        let c4 = c.times(&c).times(&c).times(&c);
+        squares.times(&Exact::integer(n)).divide(&c4.times(&Exact::integer(n - 1))).sqrt()
+    }
+
+    /// n / Σc: what turns c·G into a value whose mean is θ.
+    pub fn normaliser(&self, n: u64) -> Scaled {
+        Exact::integer(n).divide(&self.c.exact())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_returns_have_no_error() {
+        let mut sums = WisSums::default();
+        for c in [0.1, 3.7, 1e-30, 2.0] {
+            sums.add(c.into(), 0.19.into());
+        }
+        assert_eq!(sums.value().unwrap().to_f64(), Some(0.19));
+        assert!(sums.std_error(4).is_zero());
+    }
+
+    #[test]
+    fn by_hand() {
+        let mut sums = WisSums::default();
+        sums.add(1.0.into(), 0.0.into());
+        sums.add(3.0.into(), 4.0.into());
+        assert_eq!(sums.value().unwrap().to_f64(), Some(3.0));
+        // ψ = 1·(0−3)/2, 3·(4−3)/2; Σψ² = 4.5; SE² = 4.5/2
+        assert_eq!(sums.std_error(2).to_f64(), Some(1.5));
+    }
+}

@@ -1,0 +1,128 @@
+//! What the values of a column must be, checked at the speed of the column.
+
+use serde::{Deserialize, Serialize};
+
+use crate::problem::Kind;
+
+/// Probabilities may exceed 1 by rounding.
+const ONE: f64 = 1.0 + 4.0 * f64::EPSILON;
+/// Magnitudes whose products with tame weights stay within f64.
+const TINY: f64 = 4.909093465297727e-91; // 2^-300
+const HUGE: f64 = 1.6069380442589903e60; // 2^200
+
+/// The values a column may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Check {
+    /// Any finite number.
+    Finite,
+    /// π0 of an action that was taken: in (0, 1].
+    PositiveProbability,
+    /// π1: in [0, 1].
+    Probability,
+    /// A density that was sampled from, above 0.
+    PositiveDensity,
+    /// A density or ratio, not negative.
+    NonNegative,
+}
+
+/// What a look at a column showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// All values are allowed.
+    pub ok: bool,
+    /// All are zero or of ordinary magnitude.
+    pub tame: bool,
+}
+
+impl Check {
+    /// Looks at a whole column.
+    #[inline(always)]
+    pub fn inspect(self, column: &[f64]) -> Finding {
+        match self {
+            Self::Finite => all(column, |x| x.abs() <= f64::MAX),
+            Self::PositiveProbability => all(column, |x| (x > 0.0) & (x <= ONE)),
+            Self::Probability => all(column, |x| (x >= 0.0) & (x <= ONE)),
+            Self::PositiveDensity => all(column, |x| (x > 0.0) & (x <= f64::MAX)),
+            Self::NonNegative => all(column, |x| (x >= 0.0) & (x <= f64::MAX)),
+        }
+    }
+
+    /// The value of an absorbed step: ratio 1, everything else 0.
+    pub fn neutral(self) -> f64 {
+        if self == Self::Finite { 0.0 } else { 1.0 }
+    }
+
+    /// What is wrong with one value.
+    pub fn problem(self, x: f64) -> Option<Kind> {
+        let positive = matches!(self, Self::PositiveProbability | Self::PositiveDensity);
+        let bounded = matches!(self, Self::PositiveProbability | Self::Probability);
+        if x.is_nan() {
+            Some(Kind::Nan)
+        } else if x.is_infinite() {
+            Some(Kind::Infinite)
+        } else if positive && x <= 0.0 {
+            Some(Kind::NotPositive)
+        } else if self != Self::Finite && x < 0.0 {
+            Some(Kind::Negative)
+        } else if bounded && x > ONE {
+            Some(Kind::AboveOne)
+        } else {
+            None
+        }
+    }
+}
+
+#[inline(always)]
+fn all(column: &[f64], allowed: impl Fn(f64) -> bool) -> Finding {
+    const STRIDE: usize = 64;
+    let mut finding = Finding { ok: true, tame: true };
+    let mut look = |part: &[f64]| {
+        let (mut ok, mut tame) = (true, true);
+        for &x in part {
+            ok &= allowed(x);
+            tame &= (x == 0.0) | ((x.abs() >= TINY) & (x.abs() <= HUGE));
+        }
+        finding.ok &= ok;
+        finding.tame &= tame;
+    };
+    let (parts, rest) = column.as_chunks::<STRIDE>();
+    parts.iter().for_each(|part| look(part));
+    look(rest);
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_at_the_column_and_at_the_value_agree() {
+        let checks = [
+            Check::Finite,
+            Check::PositiveProbability,
+            Check::Probability,
+            Check::PositiveDensity,
+            Check::NonNegative,
+        ];
+        let values =
+            [0.0, -0.0, 1.0, 0.5, ONE, 1.0 + 5.0 * f64::EPSILON, 7.0, -1e-300, f64::NAN, f64::INFINITY, -3.0, 5e-324];
+        for check in checks {
+            for x in values {
+                for length in [1, 64, 70] {
+                    let mut column = vec![0.5; length];
+                    column[length - 1] = x;
+                    assert_eq!(check.inspect(&column).ok, check.problem(x).is_none(), "{check:?} {x}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn magnitudes() {
+        assert!(TINY == 2f64.powi(-300) && HUGE == 2f64.powi(200));
+        assert!(!Check::Finite.inspect(&[1e-200]).tame);
+        assert!(!Check::Finite.inspect(&[-1e70]).tame);
+        assert!(Check::Finite.inspect(&[0.0, -1e50]).tame);
+    }
+}

@@ -1,0 +1,83 @@
+//! Mean and standard error of per-trajectory values from exact, mergeable sums.
+
+use serde::{Deserialize, Serialize};
+
+use crate::scaled::Scaled;
+use crate::sum::{Exact, Sum};
+
+/// Σx and Σx², both exact.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Moments {
+    sum: Sum,
+    squares: Sum,
+}
+
+impl Moments {
+    /// Adds a value.
+    pub fn add(&mut self, x: Scaled) {
+        self.sum.add(x);
+        self.squares.add_product(x, x);
+    }
+
+    /// Adds all of another set.
+    pub fn merge(&mut self, other: &Self) {
+        self.sum.merge(&other.sum);
+        self.squares.merge(&other.squares);
+    }
+
+    /// Σx / n.
+    pub fn mean(&self, n: u64) -> Scaled {
+        self.sum.exact().divide(&Exact::integer(n))
+    }
+
+    /// s / √n with the unbiased s²: SE² = (n Σx² − (Σx)²) / (n² (n−1)), the difference formed exactly. For n > 1.
+    pub fn std_error(&self, n: u64) -> Scaled {
+        let (sum, n) = (self.sum.exact(), Exact::integer(n));
+        let spread = self.squares.exact().times(&n).minus(&sum.times(&sum));
+        spread.divide(&n.times(&n).times(&n.minus(&Exact::integer(1)))).sqrt()
+    }
+
+    /// √(Σx² / (n (n−1))): the standard error whose influence values are x. For n > 1.
+    pub fn influence_error(&self, n: u64) -> Scaled {
+        let n = Exact::integer(n);
+        self.squares.exact().divide(&n.times(&n.minus(&Exact::integer(1)))).sqrt()
+    }
+
+    /// (Σx)² / Σx²: the effective sample size of weights x; 0 if all are zero.
+    pub fn effective_size(&self) -> f64 {
+        let (sum, squares) = (self.sum.exact(), self.squares.exact());
+        if squares.round().is_zero() { 0.0 } else { sum.times(&sum).divide(&squares).lossy_f64() }
+    }
+
+    /// Σx.
+    pub fn total(&self) -> &Sum {
+        &self.sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moments(values: &[f64]) -> Moments {
+        let mut moments = Moments::default();
+        values.iter().for_each(|&x| moments.add(x.into()));
+        moments
+    }
+
+    #[test]
+    fn a_tiny_spread_on_a_huge_mean() {
+        let (big, ulp) = (1e15, 0.125);
+        let m = moments(&[big, big + ulp, big + 2.0 * ulp]);
+        assert_eq!(m.mean(3).to_f64(), Some(big + ulp));
+        assert!((m.std_error(3).to_f64().unwrap() * 3f64.sqrt() / ulp - 1.0).abs() < 1e-15);
+        assert!(moments(&[0.1; 7]).std_error(7).is_zero());
+    }
+
+    #[test]
+    fn effective_size_of_equal_and_of_single_weights() {
+        assert_eq!(moments(&[0.3; 5]).effective_size(), 5.0);
+        assert_eq!(moments(&[1e-200, 0.0, 0.0]).effective_size(), 1.0);
+        assert_eq!(moments(&[0.0]).effective_size(), 0.0);
+    }
+}

@@ -1,0 +1,208 @@
+//! What the second pass needs of the first: the horizon, and for each weighted policy the tables of its influence functions.
+
+use serde::{Deserialize, Serialize};
+
+use crate::accumulators::{Accumulators, PolicySums};
+use crate::block::LANES;
+use crate::estimators::{Estimator, dr_bsl};
+use crate::plan::{Plan, Policy};
+use crate::scaled::Scaled;
+use crate::sum::{Exact, Sum};
+use crate::table::StepTable;
+
+/// Means over trajectories at each step, and the suffix sums that ended trajectories still owe.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct WeightedMeans {
+    /// D_t for t = 0, …, H, with D_0 = 1.
+    weight: Vec<Scaled>,
+    /// R_t, mean of r_t under the weights of step t.
+    reward: Vec<Scaled>,
+    /// A_t, mean of r_t − Q̂_t under the weights of step t.
+    residual: Vec<Scaled>,
+    /// B_t, mean of V̂_t under the weights of step t−1.
+    value: Vec<Scaled>,
+}
+
+/// The result of the first pass that the second reads.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Normalisers {
+    /// H
+    pub horizon: u64,
+    /// n
+    pub episodes: u64,
+    /// For each policy, where it has weighted estimators.
+    pub policies: Vec<Option<WeightedMeans>>,
+    /// n / Σ ρ_{1:H} of each policy, where `wis` is asked for.
+    pub wis: Vec<Option<Scaled>>,
+}
+
+/// Every weight of a policy is zero at a step, so a weighted estimator has no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoWeight {
+    /// Index of the policy.
+    pub policy: usize,
+    /// t, from 1.
+    pub step: u64,
+}
+
+impl Normalisers {
+    /// From the sums of a whole log.
+    pub fn new(plan: &Plan, sums: &mut Accumulators) -> Result<Self, NoWeight> {
+        let horizon = plan.horizon.unwrap_or_else(|| sums.longest());
+        let mut normalisers = Self { horizon, episodes: sums.episodes(), ..Self::default() };
+        for (index, policy) in plan.policies.iter().enumerate() {
+            let asks = |estimator: Estimator| policy.estimators.contains(&estimator);
+            let weighted = asks(Estimator::StepWis) || asks(Estimator::Wdr);
+            let dead = sums.policies[index].dead_from();
+            if let Some(step) = dead.filter(|_| weighted || asks(Estimator::Wis)) {
+                return Err(NoWeight { policy: index, step });
+            }
+            let longest = sums.longest() as usize;
+            let n = normalisers.episodes;
+            let sums = &mut sums.policies[index];
+            normalisers.policies.push(weighted.then(|| WeightedMeans::new(policy, sums, longest, n)));
+            normalisers.wis.push(asks(Estimator::Wis).then(|| sums.wis.normaliser(n)));
+        }
+        Ok(normalisers)
+    }
+
+    /// `step-wis` of a policy.
+    pub fn step_wis(&self, policy: usize, discount: f64) -> Option<Scaled> {
+        let means = self.policies[policy].as_ref()?;
+        Some(discounted(&means.reward, &StepTable::discounts(discount, means.reward.len())))
+    }
+
+    /// `wdr` of a policy.
+    pub fn wdr(&self, policy: usize, discount: f64) -> Option<Scaled> {
+        let means = self.policies[policy].as_ref()?;
+        let powers = StepTable::discounts(discount, means.residual.len());
+        Some(discounted(&means.residual, &powers) + discounted(&means.value, &powers))
+    }
+}
+
+fn discounted(means: &[Scaled], powers: &StepTable) -> Scaled {
+    let mut sum = Sum::new();
+    means.iter().enumerate().for_each(|(t, &mean)| sum.add_product(mean, powers.get(t)));
+    sum.value()
+}
+
+impl WeightedMeans {
+    fn new(policy: &Policy, sums: &mut PolicySums, longest: usize, n: u64) -> Self {
+        let (mut means, mut ended) = (Self::default(), Sum::new());
+        let mut previous = Exact::integer(n);
+        means.weight.push(Scaled::ONE);
+        for index in 0..longest {
+            // Σ_i c_t over the trajectories that still run, and over those that ended before t.
+            if let Some(weights) = sums.ended.get(&(index as u64)) {
+                ended.merge(weights);
+            }
+            let mut weight = sums.weight.sum(index);
+            weight.merge(&ended);
+            let total = weight.exact();
+            means.weight.push(total.divide(&Exact::integer(n)));
+            if policy.estimators.contains(&Estimator::StepWis) {
+                means.reward.push(sums.reward.sum(index).exact().divide(&total));
+            }
+            if policy.estimators.contains(&Estimator::Wdr) {
+                means.residual.push(sums.residual.sum(index).exact().divide(&total));
+                means.value.push(sums.value.sum(index).exact().divide(&previous));
+            }
+            previous = total;
+        }
+        means
+    }
+}
+
+/// The tables over steps that the terms read, ready for the fold.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    /// γ^{t−1}
+    pub discount: StepTable,
+    /// b_t of `dr-bsl`
+    pub baseline: Vec<f64>,
+    /// Of each policy.
+    pub policies: Vec<PolicyTables>,
+}
+
+/// The tables of one weighted policy.
+#[derive(Clone, Debug, Default)]
+pub struct PolicyTables {
+    /// γ^{t−1} / D_t
+    pub over_weight: StepTable,
+    /// γ^{t−1} / D_{t−1}
+    pub over_previous_weight: StepTable,
+    /// R_t
+    pub mean_reward: Vec<f64>,
+    /// A_t
+    pub mean_residual: Vec<f64>,
+    /// B_t
+    pub mean_value: Vec<f64>,
+    /// Σ_{t > T} γ^{t−1} R_t / D_t for T = 0, …, H
+    pub step_wis_tail: Vec<Scaled>,
+    /// Σ_{t > T} γ^{t−1} (A_t / D_t + B_t / D_{t−1})
+    pub wdr_tail: Vec<Scaled>,
+    /// n / Σ ρ_{1:H}
+    pub wis: Scaled,
+}
+
+impl Tables {
+    /// The tables of a pass; without normalisers those of the first.
+    pub fn new(plan: &Plan, normalisers: Option<&Normalisers>) -> Self {
+        let horizon = normalisers.map(|n| n.horizon).or(plan.horizon);
+        let baseline = plan.baseline.zip(horizon);
+        Self {
+            discount: StepTable::default(),
+            baseline: baseline.map_or(vec![], |(c, h)| dr_bsl::baseline(c, plan.discount, h as usize)),
+            policies: (0..plan.policies.len()).map(|p| PolicyTables::new(plan, normalisers, p)).collect(),
+        }
+    }
+
+    /// Makes sure that γ^{t−1} is there for `blocks` blocks of steps.
+    pub fn grow(&mut self, discount: f64, blocks: usize) {
+        if self.discount.len() < blocks * LANES {
+            self.discount = StepTable::discounts(discount, (2 * blocks * LANES).max(128));
+        }
+    }
+}
+
+impl PolicyTables {
+    fn new(plan: &Plan, normalisers: Option<&Normalisers>, policy: usize) -> Self {
+        let Some(normalisers) = normalisers else { return Self::default() };
+        let wis = normalisers.wis[policy].unwrap_or_default();
+        let Some(means) = &normalisers.policies[policy] else { return Self { wis, ..Self::default() } };
+        let steps = means.weight.len() - 1;
+        let powers = StepTable::discounts(plan.discount, steps);
+        let over = |weight: &[Scaled]| -> Vec<Scaled> {
+            weight.iter().enumerate().map(|(t, &d)| powers.get(t).div(d)).collect()
+        };
+        let (now, before) = (over(&means.weight[1..]), over(&means.weight[..steps]));
+        let at = |means: &[Scaled], t: usize| means.get(t).copied().unwrap_or_default();
+        Self {
+            step_wis_tail: suffix_sums(steps, |t| now[t] * at(&means.reward, t)),
+            wdr_tail: suffix_sums(steps, |t| {
+                now[t] * at(&means.residual, t) + before[t] * at(&means.value, t)
+            }),
+            mean_reward: padded(&means.reward, steps),
+            mean_residual: padded(&means.residual, steps),
+            mean_value: padded(&means.value, steps),
+            over_weight: StepTable::new(now),
+            over_previous_weight: StepTable::new(before),
+            wis,
+        }
+    }
+}
+
+/// Σ_{t > T} term(t) for T = 0, …, steps, with `term` taking t−1.
+fn suffix_sums(steps: usize, term: impl Fn(usize) -> Scaled) -> Vec<Scaled> {
+    let mut sums = vec![Scaled::ZERO; steps + 1];
+    for t in (0..steps).rev() {
+        sums[t] = sums[t + 1] + term(t);
+    }
+    sums
+}
+
+fn padded(means: &[Scaled], steps: usize) -> Vec<f64> {
+    let mut table = vec![0.0; steps.next_multiple_of(LANES)];
+    table.iter_mut().zip(means).for_each(|(x, mean)| *x = mean.lossy_f64());
+    table
+}

@@ -1,0 +1,121 @@
+//! From the sums of a whole log to estimates and standard errors.
+
+use serde::{Deserialize, Serialize};
+
+use crate::accumulators::Accumulators;
+use crate::estimators::Estimator;
+use crate::normalisers::Normalisers;
+use crate::plan::{Pass, Plan};
+use crate::scaled::Scaled;
+
+/// A number that f64 may not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Number {
+    /// The nearest f64, where there is one.
+    pub value: Option<f64>,
+    /// log10 of its magnitude, where there is none.
+    pub log10: Option<f64>,
+}
+
+impl From<Scaled> for Number {
+    fn from(x: Scaled) -> Self {
+        let value = x.to_f64();
+        Self { value, log10: value.is_none().then(|| x.log10()) }
+    }
+}
+
+/// One estimate.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Index of the policy.
+    pub policy: usize,
+    /// Which estimator.
+    pub estimator: Estimator,
+    /// Its value.
+    pub value: Number,
+    /// Its standard error; None for a single trajectory.
+    pub std_error: Option<Number>,
+}
+
+/// What is known of a policy's weights.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Weights {
+    /// (Σ ρ_{1:H})² / Σ ρ_{1:H}²
+    pub ess: f64,
+    /// Largest share of one trajectory in Σ ρ_{1:H}.
+    pub largest_share: f64,
+    /// Mean of ρ_{1:H}, 1 in expectation.
+    pub mean: f64,
+    /// First step at which every weight is zero.
+    pub dead_from: Option<u64>,
+}
+
+/// All that an evaluation found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Outcome {
+    /// n
+    pub episodes: u64,
+    /// Rows.
+    pub steps: u64,
+    /// H
+    pub horizon: u64,
+    /// Length of the shortest trajectory.
+    pub shortest: u64,
+    /// In the plan's order.
+    pub estimates: Vec<Estimate>,
+    /// Of each policy.
+    pub weights: Vec<Weights>,
+}
+
+impl Outcome {
+    /// From the sums of the first pass, its normalisers, and the sums of the second where there was one.
+    pub fn new(plan: &Plan, first: &Accumulators, normalisers: &Normalisers, second: Option<&Accumulators>) -> Self {
+        let n = first.episodes();
+        let mut estimates = vec![];
+        for (p, policy) in plan.policies.iter().enumerate() {
+            for &estimator in &policy.estimators {
+                let sums = &first.policies[p];
+                let moments = |sums: &'_ Accumulators, pass| {
+                    let index = plan.work(policy, pass).iter().position(|work| work.estimator == estimator);
+                    index.map(|index| sums.policies[p].moments[index].clone())
+                };
+                let later = second.and_then(|second| moments(second, Pass::Second));
+                let (value, error) = match estimator {
+                    Estimator::Wis => (sums.wis.value(), Some(sums.wis.std_error(n))),
+                    Estimator::StepWis => (
+                        normalisers.step_wis(p, plan.discount),
+                        later.map(|moments| moments.influence_error(n)),
+                    ),
+                    Estimator::Wdr => {
+                        (normalisers.wdr(p, plan.discount), later.map(|moments| moments.influence_error(n)))
+                    }
+                    _ => {
+                        let moments = moments(first, Pass::First).or(later).unwrap_or_default();
+                        (Some(moments.mean(n)), Some(moments.std_error(n)))
+                    }
+                };
+                let std_error = error.filter(|_| n > 1).map(Number::from);
+                let value = value.unwrap_or_default().into();
+                estimates.push(Estimate { policy: p, estimator, value, std_error });
+            }
+        }
+        let weights = first.policies.iter().map(|sums| {
+            let total = sums.weights.total().value();
+            let share = if total.is_zero() { Scaled::ZERO } else { sums.largest_weight.div(total) };
+            Weights {
+                ess: sums.weights.effective_size(),
+                largest_share: share.lossy_f64(),
+                mean: sums.weights.mean(n).lossy_f64(),
+                dead_from: sums.dead_from(),
+            }
+        });
+        Self {
+            episodes: n,
+            steps: first.steps(),
+            horizon: normalisers.horizon,
+            shortest: first.lengths.keys().next().copied().unwrap_or(0),
+            estimates,
+            weights: weights.collect(),
+        }
+    }
+}

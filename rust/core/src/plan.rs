@@ -1,0 +1,201 @@
+//! What one evaluation computes: the columns, the target policies and the estimators of each.
+
+use serde::{Deserialize, Serialize};
+
+use crate::estimators::Estimator;
+use crate::inspect::Check;
+
+/// A column that the scan reads, as f64.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Slot {
+    /// Its name in the log.
+    pub name: String,
+    /// What its values must be.
+    pub check: Check,
+}
+
+/// Where ρ_t comes from; numbers are indices of slots.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ratio {
+    /// ρ_t = 1: the behaviour policy itself.
+    One,
+    /// ρ_t = π1(a_t|s_t) / π0(a_t|s_t).
+    Probabilities {
+        /// π0(a_t|s_t)
+        behavior: usize,
+        /// π1(a_t|s_t)
+        target: usize,
+    },
+    /// ρ_t as logged.
+    Column {
+        /// ρ_t
+        ratio: usize,
+    },
+    /// (1−α) ρ_t + α with the ratio of an earlier policy: the mixture of that policy with the behaviour policy.
+    Mixture {
+        /// Index of that policy.
+        of: usize,
+        /// Share of the behaviour policy.
+        alpha: f64,
+    },
+}
+
+/// A target policy: its columns and what to estimate of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Policy {
+    /// Its name.
+    pub name: String,
+    /// ρ_t
+    pub ratio: Ratio,
+    /// Slot of Q̂(s_t, a_t)
+    pub q_hat: Option<usize>,
+    /// Slot of V̂(s_t)
+    pub v_hat: Option<usize>,
+    /// Slot of R̂(s_t, a_t)
+    pub r_hat: Option<usize>,
+    /// Slot of P̂/P
+    pub transition_ratio: Option<usize>,
+    /// What to estimate.
+    pub estimators: Vec<Estimator>,
+}
+
+/// One evaluation. Policy 0 is the behaviour policy, whose return the others use.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    /// γ
+    pub discount: f64,
+    /// H, or None for the length of the longest trajectory.
+    pub horizon: Option<u64>,
+    /// The constant of `dr-bsl`.
+    pub baseline: Option<f64>,
+    /// Columns to read.
+    pub slots: Vec<Slot>,
+    /// Slot of r_t
+    pub reward: usize,
+    /// The behaviour policy, then the targets.
+    pub policies: Vec<Policy>,
+    /// Take truncated trajectories as ended, instead of refusing them.
+    pub truncated_as_terminal: bool,
+    /// How many problems to keep.
+    pub problem_limit: usize,
+    /// Look for problems only.
+    pub check_only: bool,
+}
+
+/// The table in the place of γ^{t−1}.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Table {
+    /// γ^{t−1}
+    Discount,
+    /// γ^{t−1} / D_t
+    OverWeight,
+    /// γ^{t−1} / D_{t−1}
+    OverPreviousWeight,
+}
+
+/// A term by name; the columns come from the policy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Form {
+    /// ρ_{1:t} r_t
+    StepIs,
+    /// eq. (10)
+    Dr,
+    /// eq. (10) with a constant
+    DrBsl,
+    /// eq. (12)
+    DrV2,
+    /// ρ_{1:t} (r_t − Q̂_t)
+    Residual,
+    /// ρ_{1:t−1} V̂_t
+    Value,
+    /// ψ of step-WIS
+    StepWisInfluence,
+    /// ψ of WDR, first part
+    ResidualInfluence,
+    /// ψ of WDR, second part
+    ValueInfluence,
+}
+
+/// A sum for each step over all trajectories.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StepForm {
+    /// Σ c_t
+    Weight,
+    /// Σ c_t r_t
+    Reward,
+    /// Σ c_t (r_t − Q̂_t)
+    Residual,
+    /// Σ c_{t−1} V̂_t
+    Value,
+}
+
+/// How often the log has been read before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pass {
+    /// Sums over trajectories, and over each step.
+    First,
+    /// What needs the normalisers, or the horizon, of the first.
+    Second,
+    /// Per-trajectory values whose mean is the estimate.
+    Values,
+}
+
+/// What a pass computes of one estimator, trajectory by trajectory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Work {
+    /// Of which estimator.
+    pub estimator: Estimator,
+    /// Running sums of the trajectory.
+    pub terms: Vec<(Table, Form)>,
+}
+
+impl Plan {
+    /// True where the first pass cannot give every standard error.
+    pub fn needs_second_pass(&self) -> bool {
+        self.policies.iter().any(|policy| !self.work(policy, Pass::Second).is_empty())
+    }
+
+    /// What a pass computes for each trajectory of a policy.
+    pub fn work(&self, policy: &Policy, pass: Pass) -> Vec<Work> {
+        use {Estimator::*, Form as F, Table::*};
+        let knows_horizon = self.horizon.is_some();
+        let item = |&estimator: &Estimator| {
+            let terms = match (estimator, pass) {
+                (StepWis, Pass::Second) => vec![(OverWeight, F::StepWisInfluence)],
+                (StepWis, Pass::Values) => vec![(OverWeight, F::StepIs)],
+                (Wdr, Pass::Second) => {
+                    vec![(OverWeight, F::ResidualInfluence), (OverPreviousWeight, F::ValueInfluence)]
+                }
+                (Wdr, Pass::Values) => vec![(OverWeight, F::Residual), (OverPreviousWeight, F::Value)],
+                (StepWis | Wdr, Pass::First) => return None,
+                (DrBsl, _) if pass != Pass::Values && (pass == Pass::First) != knows_horizon => return None,
+                (DrBsl, _) => vec![(Discount, F::DrBsl)],
+                (_, Pass::Second) => return None,
+                (Mc | StepIs, _) => vec![(Discount, F::StepIs)],
+                (Dr, _) => vec![(Discount, F::Dr)],
+                (DrV2, _) => vec![(Discount, F::DrV2)],
+                (Is | Wis | Reg, _) => vec![],
+            };
+            Some(Work { estimator, terms })
+        };
+        policy.estimators.iter().filter_map(item).collect()
+    }
+
+    /// The sums over trajectories for each step that the first pass keeps.
+    pub fn step_forms(&self, policy: &Policy, pass: Pass) -> Vec<StepForm> {
+        let wants = |estimator| pass == Pass::First && policy.estimators.contains(&estimator);
+        let mut forms = vec![];
+        if wants(Estimator::StepWis) || wants(Estimator::Wdr) {
+            forms.push(StepForm::Weight);
+        }
+        if wants(Estimator::StepWis) {
+            forms.push(StepForm::Reward);
+        }
+        if wants(Estimator::Wdr) {
+            forms.extend([StepForm::Residual, StepForm::Value]);
+        }
+        forms
+    }
+}

@@ -1,0 +1,199 @@
+//! A float that neither under- nor overflows: x = m · 2^e with |m| in [1, 2) or 0, and a 64-bit exponent.
+//!
+//! Cumulative ratios of long trajectories leave the range of f64 long before they stop to matter as ratios of each other.
+//! Every operation rounds exactly as the f64 operation does wherever that one stays in range, so a computation may
+//! move between the two forms without changing a bit.
+
+use std::ops::{Add, Mul, Neg, Sub};
+
+use serde::{Deserialize, Serialize};
+
+/// Bits of an f64's significand after the leading one.
+pub const FRACTION_BITS: i64 = 52;
+/// Shifts beyond this leave the larger operand of a sum untouched.
+const ALIGN_LIMIT: i64 = 200;
+
+/// m · 2^e, |m| in [1, 2), or zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scaled {
+    mantissa: f64,
+    exponent: i64,
+}
+
+/// 2^k for k within the normal range of f64; 0 below it and +inf above it.
+#[inline(always)]
+pub fn exp2(k: i64) -> f64 {
+    f64::from_bits((k.clamp(-1023, 1024) + 1023).cast_unsigned() << 52)
+}
+
+impl Scaled {
+    /// Zero.
+    pub const ZERO: Self = Self { mantissa: 0.0, exponent: 0 };
+    /// One.
+    pub const ONE: Self = Self { mantissa: 1.0, exponent: 0 };
+
+    /// x · 2^e for a finite x.
+    pub fn new(x: f64, e: i64) -> Self {
+        if x == 0.0 {
+            return Self::ZERO;
+        }
+        let (x, e) = if x.abs() < f64::MIN_POSITIVE { (x * exp2(64), e - 64) } else { (x, e) };
+        let exponent = ((x.to_bits() >> 52) & 0x7ff).cast_signed() - 1023;
+        // Two halves: 2^-exponent itself may be subnormal.
+        let mantissa = x * exp2(-(exponent / 2)) * exp2(-(exponent - exponent / 2));
+        Self { mantissa, exponent: e + exponent }
+    }
+
+    /// The exponent of the leading bit: 2^e ≤ |x| < 2^(e+1). Meaningless for zero.
+    pub fn exponent(self) -> i64 {
+        self.exponent
+    }
+
+    /// The significand, ±[1, 2) or 0.
+    pub fn mantissa(self) -> f64 {
+        self.mantissa
+    }
+
+    /// The value as an integer of at most 53 bits times 2^e.
+    pub fn to_integer(self) -> (i64, i64) {
+        ((self.mantissa * exp2(FRACTION_BITS)) as i64, self.exponent - FRACTION_BITS)
+    }
+
+    /// True for zero.
+    pub fn is_zero(self) -> bool {
+        self.mantissa == 0.0
+    }
+
+    /// The nearest f64, or None where the magnitude has none (rounds to infinity, or a non-zero value to zero).
+    pub fn to_f64(self) -> Option<f64> {
+        let x = self.lossy_f64();
+        (x.is_finite() && (x != 0.0) == (self.mantissa != 0.0)).then_some(x)
+    }
+
+    /// The nearest f64, 0 or infinite where out of range.
+    pub fn lossy_f64(self) -> f64 {
+        let e = self.exponent.clamp(-2200, 2200);
+        self.mantissa * exp2(e / 3) * exp2((e - e / 3) / 2) * exp2(e - e / 3 - (e - e / 3) / 2)
+    }
+
+    /// x · 2^-e as an f64, for e near the exponent of x; 0 or infinite where out of range.
+    pub fn relative_to(self, e: i64) -> f64 {
+        Self { exponent: self.exponent - e, ..self }.lossy_f64()
+    }
+
+    /// log10 |x|.
+    pub fn log10(self) -> f64 {
+        self.mantissa.abs().log10() + self.exponent as f64 * std::f64::consts::LOG10_2
+    }
+
+    /// |x|.
+    pub fn abs(self) -> Self {
+        Self { mantissa: self.mantissa.abs(), ..self }
+    }
+
+    /// The square root of a value that is not negative.
+    pub fn sqrt(self) -> Self {
+        let odd = self.exponent.rem_euclid(2);
+        Self::new((self.mantissa * exp2(odd)).sqrt(), (self.exponent - odd) / 2)
+    }
+
+    /// x / y for y ≠ 0.
+    pub fn div(self, other: Self) -> Self {
+        Self::new(self.mantissa / other.mantissa, self.exponent - other.exponent)
+    }
+
+    /// The larger of two values that are not negative.
+    pub fn max(self, other: Self) -> Self {
+        let key = |x: Self| if x.is_zero() { (i64::MIN, 0.0) } else { (x.exponent, x.mantissa) };
+        if key(other) > key(self) { other } else { self }
+    }
+}
+
+impl From<f64> for Scaled {
+    fn from(x: f64) -> Self {
+        Self::new(x, 0)
+    }
+}
+
+impl Mul for Scaled {
+    type Output = Self;
+    fn mul(self, other: Self) -> Self {
+        Self::new(self.mantissa * other.mantissa, self.exponent.saturating_add(other.exponent))
+    }
+}
+
+impl Add for Scaled {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        if self.is_zero() {
+            return other;
+        }
+        if other.is_zero() {
+            return self;
+        }
+        let (big, small) = if self.exponent >= other.exponent { (self, other) } else { (other, self) };
+        let shift = (big.exponent - small.exponent).min(ALIGN_LIMIT);
+        Self::new(big.mantissa + small.mantissa * exp2(-shift), big.exponent)
+    }
+}
+
+impl Neg for Scaled {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self { mantissa: -self.mantissa, ..self }
+    }
+}
+
+impl Sub for Scaled {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        self + -other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn exp2_spans_the_range() {
+        assert_eq!(exp2(0), 1.0);
+        assert_eq!(exp2(-1022), f64::MIN_POSITIVE);
+        assert_eq!(exp2(1023), 2f64.powi(1023));
+        assert_eq!(exp2(-1023), 0.0);
+        assert_eq!(exp2(1024), f64::INFINITY);
+    }
+
+    #[test]
+    fn products_far_beyond_f64_come_back() {
+        let (mut x, tiny, huge) = (Scaled::ONE, Scaled::from(1e-200), Scaled::from(1e200));
+        for _ in 0..1000 {
+            x = x * tiny;
+        }
+        assert!(x.to_f64().is_none());
+        assert!((x.log10() + 200_000.0).abs() < 1e-6);
+        for _ in 0..1000 {
+            x = x * huge;
+        }
+        assert!((x.to_f64().unwrap() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn subnormals_are_exact() {
+        for x in [5e-324, 3.3e-310, f64::MIN_POSITIVE, f64::MAX, -1e-320] {
+            assert_eq!(Scaled::from(x).to_f64(), Some(x));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rounds_as_f64_does(a in -1e100..1e100f64, b in -1e-100..1e100f64, k in -60..60i32) {
+            let b = b * 2f64.powi(k);
+            prop_assert_eq!((Scaled::from(a) * Scaled::from(b)).to_f64().unwrap_or(0.0), a * b);
+            prop_assert_eq!((Scaled::from(a) + Scaled::from(b)).lossy_f64(), a + b);
+            prop_assert_eq!((Scaled::from(a) - Scaled::from(b)).lossy_f64(), a - b);
+            prop_assert_eq!(Scaled::from(a.abs()).sqrt().lossy_f64(), a.abs().sqrt());
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! A number for each step that all trajectories share, such as γ^{t−1}: eight at a time, with a power of two a block.
+
+use crate::block::{Block, LANES};
+use crate::scaled::Scaled;
+
+/// Blocks are stored as plain f64 while their largest entry is within 2^±128 …
+const PLAIN: i64 = 128;
+/// … and computed on as f64 while no entry is smaller than this against the largest of its block.
+const SPREAD: i64 = 128;
+
+/// The entries of eight steps, relative to 2^exponent.
+#[derive(Clone, Debug)]
+pub struct TableBlock {
+    /// Entries / 2^exponent.
+    pub values: Block<f64>,
+    /// Power of two of the block; 0 for ordinary magnitudes.
+    pub exponent: i64,
+    /// False where the entries are too unequal for one exponent.
+    pub tame: bool,
+}
+
+/// A table over steps t = 1, 2, …; zero after its end.
+#[derive(Clone, Debug, Default)]
+pub struct StepTable {
+    blocks: Vec<TableBlock>,
+    entries: Vec<Scaled>,
+}
+
+impl StepTable {
+    /// The table of the given entries.
+    pub fn new(entries: Vec<Scaled>) -> Self {
+        let blocks = entries.chunks(LANES).map(block).collect();
+        Self { blocks, entries }
+    }
+
+    /// γ^{t−1} for t = 1, …, steps. Each power is rounded once: products carry twice the digits.
+    pub fn discounts(discount: f64, steps: usize) -> Self {
+        let steps = steps.next_multiple_of(LANES);
+        let mut entries = Vec::with_capacity(steps);
+        let (mut power, mut error) = (Scaled::ONE, Scaled::ZERO);
+        let gamma = Scaled::from(discount);
+        for _ in 0..steps {
+            entries.push(power + error);
+            let [high, low] = crate::sum::product(power, gamma);
+            let (rounded, rest) = (high + low, low + error * gamma);
+            error = (high - rounded) + rest;
+            power = rounded;
+        }
+        Self::new(entries)
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// True if there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The entries of steps 8b+1 … 8b+8.
+    #[inline(always)]
+    pub fn block(&self, b: usize) -> &TableBlock {
+        &self.blocks[b]
+    }
+
+    /// The same as wide floats.
+    pub fn scaled_block(&self, b: usize) -> Block<Scaled> {
+        Block(std::array::from_fn(|j| self.get(b * LANES + j)))
+    }
+
+    /// The entry with index t−1.
+    pub fn get(&self, index: usize) -> Scaled {
+        self.entries.get(index).copied().unwrap_or(Scaled::ZERO)
+    }
+}
+
+fn block(entries: &[Scaled]) -> TableBlock {
+    let exponents = || entries.iter().filter(|x| !x.is_zero()).map(|x| x.exponent());
+    let largest = exponents().max().unwrap_or(0);
+    let exponent = if largest.abs() <= PLAIN { 0 } else { largest };
+    let tame = exponents().all(|e| e >= largest - SPREAD);
+    let value = |j: usize| entries.get(j).map_or(0.0, |x| x.relative_to(exponent));
+    TableBlock { values: Block(std::array::from_fn(value)), exponent, tame }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn discounts_are_powers_to_the_last_digit() {
+        let table = StepTable::discounts(0.5, 2000);
+        assert_eq!(table.get(1999).log10(), Scaled::new(1.0, -1999).log10());
+        let table = StepTable::discounts(0.99999, 100_000);
+        let exact = (99_999.0 * (-0.00001f64).ln_1p()).exp();
+        assert!((table.get(99_999).lossy_f64() / exact - 1.0).abs() < 1e-11);
+    }
+
+    #[test]
+    fn no_discount_and_full_discount() {
+        assert_eq!(StepTable::discounts(1.0, 3).get(2), Scaled::ONE);
+        let zero = StepTable::discounts(0.0, 9);
+        assert_eq!((zero.get(0), zero.get(1), zero.get(8)), (Scaled::ONE, Scaled::ZERO, Scaled::ZERO));
+    }
+}

@@ -1,0 +1,323 @@
+//! From record batches of any numeric type to the slices that the core reads: no copy for f64, lossless widening otherwise.
+
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_cast::cast;
+use arrow_schema::{DataType, Schema};
+use offpolicy_core::plan::Plan;
+use offpolicy_core::problem::{Kind, Place};
+use offpolicy_core::scan::{Batch, Flaw, Run, Scan};
+use serde::Deserialize;
+
+use crate::errors::Failure;
+use crate::runs::find_runs;
+
+/// Rows converted and folded together: their columns stay in the cache between the two.
+const SLAB: usize = 2048;
+/// The largest integer below which all are exact in f64.
+const EXACT: i64 = 1 << 53;
+
+/// A plan and the names of the columns that are not numbers.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Spec {
+    /// Episode id.
+    pub episode: String,
+    /// Step in the episode.
+    pub step: String,
+    /// Cut-off mark.
+    pub truncated: Option<String>,
+    /// What to compute.
+    pub plan: Plan,
+}
+
+impl Spec {
+    /// From the JSON that the Python side writes.
+    pub fn parse(json: &str) -> Result<Self, Failure> {
+        serde_json::from_str(json).map_err(|error| Failure::Internal(format!("the plan cannot be read: {error}")))
+    }
+
+    /// All columns to read, those with text and marks first.
+    pub fn names(&self) -> Vec<&str> {
+        let first = [&self.episode, &self.step].into_iter().chain(&self.truncated);
+        first.map(String::as_str).chain(self.plan.slots.iter().map(|slot| slot.name.as_str())).collect()
+    }
+}
+
+/// Scratch memory of one worker.
+#[derive(Default)]
+pub struct Converter {
+    runs: Vec<Run>,
+    steps: Vec<i64>,
+    numbers: Vec<Vec<f64>>,
+    marks: Vec<bool>,
+    flaws: Vec<Flaw>,
+}
+
+/// The columns of a batch in the plan's order.
+pub struct Columns {
+    episode: ArrayRef,
+    step: ArrayRef,
+    truncated: Option<ArrayRef>,
+    slots: Vec<ArrayRef>,
+}
+
+impl Columns {
+    /// Finds the columns; a dictionary of texts becomes plain text.
+    pub fn new(spec: &Spec, batch: &RecordBatch) -> Result<Self, Failure> {
+        let find = |name: &str| {
+            batch.column_by_name(name).cloned().ok_or_else(|| Failure::Input(format!("the log has no column {name:?}")))
+        };
+        let mut episode = find(&spec.episode)?;
+        if let DataType::Dictionary(_, values) = episode.data_type() {
+            episode = cast(&episode, &values.clone()).map_err(|error| Failure::Input(error.to_string()))?;
+        }
+        Ok(Self {
+            episode,
+            step: find(&spec.step)?,
+            truncated: spec.truncated.as_deref().map(find).transpose()?,
+            slots: spec.plan.slots.iter().map(|slot| find(&slot.name)).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The first row at or after `row` at which an episode starts.
+    pub fn boundary(&self, row: usize) -> usize {
+        let len = self.episode.len();
+        if row == 0 || row >= len {
+            return row.min(len);
+        }
+        let mut start = row - 1;
+        while start < len {
+            let mut runs = vec![];
+            let end = len.min(start + SLAB);
+            if find_runs(&self.episode, start..end, &mut runs).is_err() {
+                return row;
+            }
+            if runs.len() > 1 {
+                return start + runs[0].len;
+            }
+            start = if end == len { len } else { end - 1 };
+        }
+        len
+    }
+}
+
+/// Refuses columns whose types cannot be what their names say.
+pub fn check_types(spec: &Spec, schema: &Schema) -> Result<(), Failure> {
+    let data_type = |name: &str| {
+        let field = schema.field_with_name(name);
+        field.map(|field| field.data_type().clone()).map_err(|_| Failure::Input(format!("the log has no column {name:?}")))
+    };
+    let wrong = |name: &str, expected: &str, found: &DataType| {
+        Err(Failure::Input(format!("column {name:?} must be {expected}, but it is {found}; cast it first")))
+    };
+    let episode = data_type(&spec.episode)?;
+    let inner = if let DataType::Dictionary(_, values) = &episode { values } else { &episode };
+    let text = matches!(inner, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    if !(text || inner.is_integer()) {
+        return wrong(&spec.episode, "an integer or a string", &episode);
+    }
+    let step = data_type(&spec.step)?;
+    if !step.is_integer() {
+        return wrong(&spec.step, "an integer", &step);
+    }
+    if let Some(name) = &spec.truncated {
+        let found = data_type(name)?;
+        if found != DataType::Boolean {
+            return wrong(name, "a boolean", &found);
+        }
+    }
+    for slot in &spec.plan.slots {
+        let found = data_type(&slot.name)?;
+        if !(found.is_integer() || found.is_floating()) {
+            return wrong(&slot.name, "a number (float or integer)", &found);
+        }
+    }
+    Ok(())
+}
+
+impl Converter {
+    /// Converts rows of a batch, slab by slab, and pushes them into the scan. `place` is that of the batch's first row.
+    pub fn push(
+        &mut self,
+        spec: &Spec,
+        columns: &Columns,
+        rows: Range<usize>,
+        place: Place,
+        scan: &mut Scan,
+    ) -> Result<(), Failure> {
+        let mut start = rows.start;
+        while start < rows.end {
+            let end = rows.end.min(start + SLAB);
+            let place = Place { row: place.row + start as u64, ..place };
+            self.push_slab(spec, columns, start..end, place, scan)?;
+            start = end;
+        }
+        Ok(())
+    }
+
+    fn push_slab(
+        &mut self,
+        spec: &Spec,
+        columns: &Columns,
+        rows: Range<usize>,
+        place: Place,
+        scan: &mut Scan,
+    ) -> Result<(), Failure> {
+        self.runs.clear();
+        self.flaws.clear();
+        find_runs(&columns.episode, rows.clone(), &mut self.runs)?;
+        nulls(&columns.episode, &rows, &spec.episode, &mut self.flaws);
+        nulls(&columns.step, &rows, &spec.step, &mut self.flaws);
+        widen_steps(&columns.step, &rows, &spec.step, &mut self.steps, &mut self.flaws)?;
+        self.numbers.resize_with(columns.slots.len(), Vec::new);
+        for ((column, slot), scratch) in columns.slots.iter().zip(&spec.plan.slots).zip(&mut self.numbers) {
+            widen(column, &rows, slot.check.neutral(), &slot.name, scratch, &mut self.flaws)?;
+        }
+        if let (Some(column), Some(name)) = (&columns.truncated, &spec.truncated) {
+            nulls(column, &rows, name, &mut self.flaws);
+            self.marks.clear();
+            self.marks.extend(rows.clone().map(|row| column.as_boolean().value(row)));
+        }
+        let slices: Vec<&[f64]> = columns
+            .slots
+            .iter()
+            .zip(&self.numbers)
+            .map(|(column, scratch)| plain(column).map_or(&scratch[..], |values| &values[rows.clone()]))
+            .collect();
+        let steps = match columns.step.data_type() {
+            DataType::Int64 if columns.step.null_count() == 0 => {
+                &columns.step.as_primitive::<Int64Type>().values()[rows]
+            }
+            _ => &self.steps[..],
+        };
+        scan.push(&Batch {
+            place,
+            runs: &self.runs,
+            steps,
+            columns: &slices,
+            truncated: columns.truncated.is_some().then_some(&self.marks),
+            flaws: &self.flaws,
+        });
+        Ok(())
+    }
+}
+
+/// The values of an f64 column without nulls, as they are.
+fn plain(column: &ArrayRef) -> Option<&[f64]> {
+    let is_plain = *column.data_type() == DataType::Float64 && column.null_count() == 0;
+    is_plain.then(|| &column.as_primitive::<Float64Type>().values()[..])
+}
+
+fn nulls(column: &ArrayRef, rows: &Range<usize>, name: &str, flaws: &mut Vec<Flaw>) {
+    if column.null_count() > 0 {
+        for row in rows.clone().filter(|&row| column.is_null(row)) {
+            let (column, value) = (name.to_owned(), "null".to_owned());
+            flaws.push(Flaw { row: row - rows.start, column, kind: Kind::Null, value });
+        }
+    }
+}
+
+/// Widens a numeric column to f64; what is null or inexact becomes `neutral` and a flaw.
+fn widen(
+    column: &ArrayRef,
+    rows: &Range<usize>,
+    neutral: f64,
+    name: &str,
+    scratch: &mut Vec<f64>,
+    flaws: &mut Vec<Flaw>,
+) -> Result<(), Failure> {
+    if plain(column).is_some() {
+        return Ok(());
+    }
+    scratch.clear();
+    let before = flaws.len();
+    match column.data_type() {
+        DataType::Float64 => copy::<Float64Type>(column, rows, scratch, |x| x),
+        DataType::Float32 => copy::<Float32Type>(column, rows, scratch, f64::from),
+        DataType::Float16 => copy::<Float16Type>(column, rows, scratch, f64::from),
+        DataType::Int8 => copy::<Int8Type>(column, rows, scratch, f64::from),
+        DataType::Int16 => copy::<Int16Type>(column, rows, scratch, f64::from),
+        DataType::Int32 => copy::<Int32Type>(column, rows, scratch, f64::from),
+        DataType::UInt8 => copy::<UInt8Type>(column, rows, scratch, f64::from),
+        DataType::UInt16 => copy::<UInt16Type>(column, rows, scratch, f64::from),
+        DataType::UInt32 => copy::<UInt32Type>(column, rows, scratch, f64::from),
+        DataType::Int64 => {
+            copy::<Int64Type>(column, rows, scratch, |x| x as f64);
+            let exact = |x: i64| (-EXACT..=EXACT).contains(&x);
+            inexact::<Int64Type>(column, rows, name, exact, flaws);
+        }
+        DataType::UInt64 => {
+            copy::<UInt64Type>(column, rows, scratch, |x| x as f64);
+            inexact::<UInt64Type>(column, rows, name, |x| x <= EXACT as u64, flaws);
+        }
+        other => return Err(Failure::Input(format!("column {name:?} must be a number, but it is {other}"))),
+    }
+    nulls(column, rows, name, flaws);
+    for flaw in &flaws[before..] {
+        scratch[flaw.row] = neutral;
+    }
+    Ok(())
+}
+
+fn copy<T: ArrowPrimitiveType>(
+    column: &ArrayRef,
+    rows: &Range<usize>,
+    scratch: &mut Vec<f64>,
+    widen: impl Fn(T::Native) -> f64,
+) {
+    scratch.extend(column.as_primitive::<T>().values()[rows.clone()].iter().map(|&x| widen(x)));
+}
+
+fn inexact<T: ArrowPrimitiveType>(
+    column: &ArrayRef,
+    rows: &Range<usize>,
+    name: &str,
+    exact: impl Fn(T::Native) -> bool,
+    flaws: &mut Vec<Flaw>,
+) where
+    T::Native: std::fmt::Display,
+{
+    let values = column.as_primitive::<T>();
+    for row in rows.clone().filter(|&row| !column.is_null(row) && !exact(values.value(row))) {
+        let (row, value) = (row - rows.start, values.value(row).to_string());
+        flaws.push(Flaw { row, column: name.to_owned(), kind: Kind::InexactInteger, value });
+    }
+}
+
+fn widen_steps(
+    column: &ArrayRef,
+    rows: &Range<usize>,
+    name: &str,
+    steps: &mut Vec<i64>,
+    flaws: &mut Vec<Flaw>,
+) -> Result<(), Failure> {
+    macro_rules! integers {
+        ($type:ty) => {
+            steps.extend(column.as_primitive::<$type>().values()[rows.clone()].iter().map(|&step| i64::from(step)))
+        };
+    }
+    steps.clear();
+    match column.data_type() {
+        DataType::Int64 if column.null_count() == 0 => {}
+        DataType::Int64 => integers!(Int64Type),
+        DataType::Int8 => integers!(Int8Type),
+        DataType::Int16 => integers!(Int16Type),
+        DataType::Int32 => integers!(Int32Type),
+        DataType::UInt8 => integers!(UInt8Type),
+        DataType::UInt16 => integers!(UInt16Type),
+        DataType::UInt32 => integers!(UInt32Type),
+        DataType::UInt64 => {
+            let values = &column.as_primitive::<UInt64Type>().values()[rows.clone()];
+            steps.extend(values.iter().map(|&step| i64::try_from(step).unwrap_or(i64::MAX - 1)));
+            inexact::<UInt64Type>(column, rows, name, |x| x <= EXACT as u64, flaws);
+        }
+        other => return Err(Failure::Input(format!("column {name:?} must be an integer, but it is {other}"))),
+    }
+    Ok(())
+}

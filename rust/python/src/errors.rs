@@ -1,0 +1,55 @@
+//! Failures that are not problems of the log's rows, as Python exceptions.
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+/// Why a scan could not be done.
+#[derive(Debug)]
+pub enum Failure {
+    /// A file that cannot be read: its name, and why.
+    File(String, String),
+    /// A column of the wrong type, or an input of the wrong form.
+    Input(String),
+    /// A fault of ours.
+    Internal(String),
+    /// A Python exception: an interrupt, or one raised by the source.
+    Python(PyErr),
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::File(file, why) => raise("BadFileError", (file, why)),
+            Failure::Input(why) => raise("OffPolicyError", (why,)),
+            Failure::Internal(why) => PyRuntimeError::new_err(why),
+            Failure::Python(error) => error,
+        }
+    }
+}
+
+fn raise<A>(class: &str, arguments: A) -> PyErr
+where
+    A: for<'py> pyo3::call::PyCallArgs<'py>,
+{
+    Python::attach(|py| {
+        let error = py.import("offpolicy.errors").and_then(|errors| errors.getattr(class)?.call1(arguments));
+        error.map_or_else(|error| error, PyErr::from_value)
+    })
+}
+
+/// A value error of our own making.
+pub fn bad_state(why: offpolicy_core::wire::NotAState) -> PyErr {
+    PyValueError::new_err(why.0)
+}
+
+/// What a panic said.
+pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "unknown fault".into())
+}

@@ -1,0 +1,30 @@
+//! `offpolicy._core`: Arrow streams and Parquet files in, partial results and estimates out. Conversion only; the
+//! statistics are in `offpolicy-core`.
+
+mod columns;
+mod errors;
+mod parquet_files;
+mod partial;
+mod quantile;
+mod runs;
+mod spool;
+mod stream;
+mod table;
+mod workers;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<partial::Partial>()?;
+    module.add_class::<partial::Whole>()?;
+    module.add_function(wrap_pyfunction!(partial::finish, module)?)?;
+    module.add_function(wrap_pyfunction!(table::scan_table, module)?)?;
+    module.add_function(wrap_pyfunction!(stream::scan_stream, module)?)?;
+    module.add_function(wrap_pyfunction!(parquet_files::scan_parquet, module)?)?;
+    module.add_function(wrap_pyfunction!(parquet_files::parquet_info, module)?)?;
+    module.add_function(wrap_pyfunction!(spool::spool, module)?)?;
+    module.add_function(wrap_pyfunction!(quantile::student_t_quantile, module)?)?;
+    Ok(())
+}

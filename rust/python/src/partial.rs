@@ -1,0 +1,117 @@
+//! Partial results, what a whole log adds up to, and the way between them.
+
+use offpolicy_core::accumulators::Accumulators;
+use offpolicy_core::engine::Engine;
+use offpolicy_core::ids::Id;
+use offpolicy_core::normalisers::Normalisers;
+use offpolicy_core::outcome::Outcome;
+use offpolicy_core::scan::{self, Join, Scan};
+use offpolicy_core::wire;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::{Failure, bad_state};
+use crate::workers::Job;
+
+/// What a part of a log adds up to.
+#[pyclass(frozen, module = "offpolicy._core")]
+pub struct Partial(pub scan::Partial);
+
+#[pymethods]
+impl Partial {
+    /// Bytes with a version and a checksum.
+    fn encode<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &wire::encode(&self.0).map_err(bad_state)?))
+    }
+
+    /// The partial result that was encoded.
+    #[staticmethod]
+    fn decode(bytes: &[u8]) -> PyResult<Self> {
+        Ok(Self(wire::decode(bytes).map_err(bad_state)?))
+    }
+}
+
+/// What a whole log adds up to.
+#[pyclass(module = "offpolicy._core")]
+pub struct Whole {
+    job: Job,
+    partial: scan::Partial,
+}
+
+/// Adds up all parts of a log.
+#[pyfunction]
+pub fn finish(
+    py: Python<'_>,
+    spec: &str,
+    pass: &str,
+    normalisers: Option<&[u8]>,
+    partials: Vec<PyRef<'_, Partial>>,
+) -> PyResult<Whole> {
+    let job = Job::new(spec, pass, normalisers, 1, None)?;
+    let parts: Vec<scan::Partial> = partials.iter().map(|partial| partial.0.clone()).collect();
+    let partial = py.detach(|| {
+        let mut join = Join::default();
+        let mut whole = Scan::new(Engine::new(job.spec.plan.clone(), job.pass, job.normalisers.as_ref()));
+        parts.into_iter().for_each(|part| whole.merge(&mut join, part));
+        whole.finish(join)
+    });
+    Ok(Whole { job, partial })
+}
+
+#[pymethods]
+impl Whole {
+    /// n
+    #[getter]
+    fn episodes(&self) -> u64 {
+        self.partial.sums.episodes()
+    }
+
+    /// What is wrong with the log, as JSON: the first problems, and how many there are.
+    fn problems(&self) -> PyResult<String> {
+        json(&self.partial.problems)
+    }
+
+    /// Episodes cut off before the horizon.
+    #[getter]
+    fn truncated(&self) -> u64 {
+        let horizon = self.job.spec.plan.horizon.unwrap_or_else(|| self.partial.sums.longest());
+        self.partial.truncated.range(..horizon).map(|(_, (count, ..))| count).sum()
+    }
+
+    /// True where a second pass is needed.
+    #[getter]
+    fn needs_second_pass(&self) -> bool {
+        self.job.spec.plan.needs_second_pass()
+    }
+
+    /// What the second pass reads; raises `NoWeight` with the index of the policy and the step.
+    fn normalisers<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let normalisers = Normalisers::new(&self.job.spec.plan, &mut self.partial.sums)
+            .map_err(|none| PyValueError::new_err((none.policy, none.step)))?;
+        Ok(PyBytes::new(py, &wire::encode(&normalisers).map_err(bad_state)?))
+    }
+
+    /// Estimates and standard errors, as JSON.
+    fn outcome(&self, normalisers: &[u8], second: Option<PyRef<'_, Whole>>) -> PyResult<String> {
+        let normalisers: Normalisers = wire::decode(normalisers).map_err(bad_state)?;
+        let second: Option<&Accumulators> = second.as_ref().map(|whole| &whole.partial.sums);
+        json(&Outcome::new(&self.job.spec.plan, &self.partial.sums, &normalisers, second))
+    }
+
+    /// Per-trajectory values of a policy in log order: ids as integers or texts, and values (None where f64 holds none).
+    fn values(&mut self, py: Python<'_>, policy: usize) -> PyResult<(Vec<Py<PyAny>>, Vec<Option<f64>>)> {
+        let values = &mut self.partial.sums.policies[policy].values;
+        values.sort_by_key(|value| value.place);
+        let ids = values.iter().map(|value| match &value.episode {
+            Id::Int(id) => Ok(id.into_pyobject(py)?.into_any().unbind()),
+            Id::Text(id) => Ok(id.into_pyobject(py)?.into_any().unbind()),
+        });
+        let ids = ids.collect::<PyResult<_>>()?;
+        Ok((ids, values.iter().map(|value| value.value.to_f64()).collect()))
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| Failure::Internal(error.to_string()).into())
+}

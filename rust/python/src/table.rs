@@ -1,0 +1,82 @@
+//! Tables in memory: all batches are at hand, so threads share them by ranges of rows that start with an episode.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow_array::RecordBatch;
+use offpolicy_core::problem::Place;
+use pyo3::prelude::*;
+
+use crate::columns::{Columns, check_types};
+use crate::errors::Failure;
+use crate::partial::Partial;
+use crate::stream::import;
+use crate::workers::Job;
+
+/// Rows a unit, at least.
+const UNIT: usize = 1 << 16;
+
+/// Scans a table in memory.
+#[pyfunction]
+#[pyo3(signature = (spec, pass_, normalisers, table, source, row, threads, progress))]
+#[expect(clippy::too_many_arguments, reason = "a Python signature")]
+pub fn scan_table(
+    py: Python<'_>,
+    spec: &str,
+    pass_: &str,
+    normalisers: Option<&[u8]>,
+    table: &Bound<'_, PyAny>,
+    source: u32,
+    row: u64,
+    threads: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Partial> {
+    let job = Job::new(spec, pass_, normalisers, threads, progress)?;
+    let reader = import(table)?;
+    check_types(&job.spec, &reader.schema())?;
+    let batches: Vec<RecordBatch> = py.detach(|| reader.collect::<Result<_, _>>()).map_err(crate::stream::failed)?;
+    let columns = batches.iter().map(|batch| Columns::new(&job.spec, batch)).collect::<Result<Vec<_>, _>>()?;
+    let units = units(&batches, &columns, threads);
+    let starts: Vec<u64> = batches
+        .iter()
+        .scan(row, |next, batch| Some(std::mem::replace(next, *next + batch.num_rows() as u64)))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let partial = job.run(py, |worker| {
+        while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
+            for (batch, rows) in unit {
+                let place = Place { source, row: starts[*batch] };
+                worker.converter.push(worker.spec, &columns[*batch], rows.clone(), place, &mut worker.scan)?;
+                if !worker.go_on(rows.len()) {
+                    return Ok(());
+                }
+            }
+            worker.end_unit();
+        }
+        Ok::<(), Failure>(())
+    })?;
+    Ok(Partial(partial))
+}
+
+type Unit = Vec<(usize, std::ops::Range<usize>)>;
+
+/// Ranges of rows, each begun by an episode if its batch has a boundary, small enough to keep all threads busy.
+fn units(batches: &[RecordBatch], columns: &[Columns], threads: usize) -> Vec<Unit> {
+    let total: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    let size = (total / (threads * 8)).clamp(UNIT, 16 * UNIT);
+    let (mut units, mut unit, mut filled) = (vec![], vec![], 0);
+    for (index, batch) in batches.iter().enumerate() {
+        let mut start = 0;
+        while start < batch.num_rows() {
+            let end = columns[index].boundary(start + size - filled);
+            unit.push((index, start..end));
+            filled += end - start;
+            if filled >= size {
+                units.push(std::mem::take(&mut unit));
+                filled = 0;
+            }
+            start = end;
+        }
+    }
+    units.push(unit);
+    units
+}

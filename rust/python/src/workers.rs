@@ -1,0 +1,161 @@
+//! Threads that read units of a log, while the calling thread watches for signals and reports progress.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use offpolicy_core::engine::Engine;
+use offpolicy_core::normalisers::Normalisers;
+use offpolicy_core::plan::Pass;
+use offpolicy_core::scan::{self, Join, Scan};
+use pyo3::prelude::*;
+
+use crate::columns::{Converter, Spec};
+use crate::errors::{Failure, panic_message};
+
+/// How often signals are looked at.
+const PULSE: Duration = Duration::from_millis(50);
+
+/// What a worker has at hand.
+pub struct Worker<'a> {
+    /// Its own reader.
+    pub scan: Scan,
+    /// Its own scratch memory.
+    pub converter: Converter,
+    /// What to read.
+    pub spec: &'a Spec,
+    shared: &'a Shared,
+}
+
+#[derive(Default)]
+struct Shared {
+    join: Mutex<Join>,
+    rows: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Worker<'_> {
+    /// Ends a unit.
+    pub fn end_unit(&mut self) {
+        let mut join = self.shared.join.lock().unwrap_or_else(PoisonError::into_inner);
+        self.scan.end_unit(&mut join);
+    }
+
+    /// Counts rows for the progress; false if the work is to stop.
+    pub fn go_on(&self, rows: usize) -> bool {
+        self.shared.rows.fetch_add(rows as u64, Ordering::Relaxed);
+        !self.shared.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// One pass of a plan.
+pub struct Job {
+    /// What to read and compute.
+    pub spec: Spec,
+    /// Which pass.
+    pub pass: Pass,
+    /// What the first pass found.
+    pub normalisers: Option<Normalisers>,
+    /// Number of threads.
+    pub threads: usize,
+    /// Called with the rows read so far.
+    pub progress: Option<Py<PyAny>>,
+}
+
+impl Job {
+    /// Reads the arguments that all scans share.
+    pub fn new(
+        spec: &str,
+        pass: &str,
+        normalisers: Option<&[u8]>,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let normalisers = normalisers.map(offpolicy_core::wire::decode).transpose();
+        Ok(Self {
+            spec: Spec::parse(spec)?,
+            pass: serde_json::from_str(&format!("{pass:?}")).map_err(|error| Failure::Internal(error.to_string()))?,
+            normalisers: normalisers.map_err(crate::errors::bad_state)?,
+            threads: threads.max(1),
+            progress,
+        })
+    }
+
+    fn scan(&self) -> Scan {
+        Scan::new(Engine::new(self.spec.plan.clone(), self.pass, self.normalisers.as_ref()))
+    }
+
+    /// Runs `work` on every thread until each returns, and adds up what they read.
+    pub fn run<F>(&self, py: Python<'_>, work: F) -> PyResult<scan::Partial>
+    where
+        F: Fn(&mut Worker) -> Result<(), Failure> + Sync,
+    {
+        let shared = Shared::default();
+        let partials = py.detach(|| self.run_threads(&shared, &work))?;
+        let mut join = shared.join.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut whole = self.scan();
+        for partial in partials {
+            whole.merge(&mut join, partial);
+        }
+        Ok(whole.into_partial(join))
+    }
+
+    fn run_threads<F>(&self, shared: &Shared, work: &F) -> Result<Vec<scan::Partial>, Failure>
+    where
+        F: Fn(&mut Worker) -> Result<(), Failure> + Sync,
+    {
+        let (sender, receiver) = channel();
+        thread::scope(|scope| {
+            for _ in 0..self.threads {
+                let sender = sender.clone();
+                scope.spawn(move || {
+                    let result = catch_unwind(AssertUnwindSafe(|| {
+                        let (scan, converter) = (self.scan(), Converter::default());
+                        let mut worker = Worker { scan, converter, spec: &self.spec, shared };
+                        work(&mut worker)?;
+                        Ok(worker.scan.into_partial(Join::default()))
+                    }));
+                    let fault = |panic: Box<_>| Err(Failure::Internal(panic_message(&*panic)));
+                    // The receiver outlives the scope.
+                    let _ = sender.send(result.unwrap_or_else(fault));
+                });
+            }
+            let (mut partials, mut failure) = (vec![], None);
+            let mut waiting = self.threads;
+            while waiting > 0 {
+                match receiver.recv_timeout(PULSE) {
+                    Ok(Ok(partial)) => partials.push(partial),
+                    Ok(Err(why)) => failure = failure.or(Some(why)),
+                    Err(RecvTimeoutError::Disconnected) => break,
+                    Err(RecvTimeoutError::Timeout) => {
+                        if let Err(why) = self.pulse(shared) {
+                            failure = failure.or(Some(why.into()));
+                        }
+                        if failure.is_some() {
+                            shared.stop.store(true, Ordering::Relaxed);
+                        }
+                        continue;
+                    }
+                }
+                waiting -= 1;
+                if failure.is_some() {
+                    shared.stop.store(true, Ordering::Relaxed);
+                }
+            }
+            failure.map_or(Ok(partials), Err)
+        })
+    }
+
+    fn pulse(&self, shared: &Shared) -> PyResult<()> {
+        Python::attach(|py| {
+            py.check_signals()?;
+            if let Some(progress) = &self.progress {
+                progress.call1(py, (shared.rows.load(Ordering::Relaxed),))?;
+            }
+            Ok(())
+        })
+    }
+}
