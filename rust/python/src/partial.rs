@@ -44,11 +44,11 @@ pub struct Whole {
 pub fn finish(
     py: Python<'_>,
     spec: &str,
-    pass: &str,
+    pass_: &str,
     normalisers: Option<&[u8]>,
     partials: Vec<PyRef<'_, Partial>>,
 ) -> PyResult<Whole> {
-    let job = Job::new(spec, pass, normalisers, 1, None)?;
+    let job = Job::new(spec, pass_, normalisers, 1, None)?;
     let parts: Vec<scan::Partial> = partials.iter().map(|partial| partial.0.clone()).collect();
     let partial = py.detach(|| {
         let mut join = Join::default();

@@ -10,12 +10,13 @@ use pyo3::prelude::*;
 use crate::errors::Failure;
 use crate::stream::{failed, import};
 
-/// Writes the named columns of a stream.
+/// Writes the named columns of a stream, or all.
 #[pyfunction]
-pub fn spool(py: Python<'_>, stream: &Bound<'_, PyAny>, names: Vec<String>, path: PathBuf) -> PyResult<()> {
+pub fn spool(py: Python<'_>, stream: &Bound<'_, PyAny>, names: Option<Vec<String>>, path: PathBuf) -> PyResult<()> {
     let mut reader = import(stream)?;
     let schema = reader.schema();
-    let found = names.iter().filter_map(|name| schema.index_of(name).ok()).collect::<Vec<_>>();
+    let wanted = |name: &String| names.as_ref().is_none_or(|names| names.contains(name));
+    let found: Vec<usize> = (0..schema.fields().len()).filter(|&i| wanted(schema.field(i).name())).collect();
     let written = py.detach(|| {
         let broken = |error: &dyn std::fmt::Display| Failure::File(path.display().to_string(), error.to_string());
         let schema = schema.project(&found).map_err(failed)?.into();

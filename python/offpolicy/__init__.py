@@ -1,0 +1,38 @@
+"""What would a new policy have earned? Off-policy value evaluation of logs of any size, with honest error bars."""
+
+from offpolicy import namespace as _namespace
+from offpolicy._core import __version__
+from offpolicy.bounds import Bounds
+from offpolicy.check import Report, check
+from offpolicy.columns import Columns, PolicyColumns
+from offpolicy.demo import demo_log, demo_value
+from offpolicy.errors import BadFileError, BadLogError, MissingColumnError, OffPolicyError, UsageError
+from offpolicy.evaluate import evaluate
+from offpolicy.evaluation import Estimate, Evaluation
+from offpolicy.intervals import Interval
+from offpolicy.problem import Problem
+from offpolicy.verdict import Verdict
+
+__all__ = [
+    "BadFileError",
+    "BadLogError",
+    "Bounds",
+    "Columns",
+    "Estimate",
+    "Evaluation",
+    "Interval",
+    "MissingColumnError",
+    "OffPolicyError",
+    "PolicyColumns",
+    "Problem",
+    "Report",
+    "UsageError",
+    "Verdict",
+    "__version__",
+    "check",
+    "demo_log",
+    "demo_value",
+    "evaluate",
+]
+
+del _namespace

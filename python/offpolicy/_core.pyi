@@ -1,0 +1,54 @@
+from collections.abc import Callable, Sequence
+from typing import Any
+
+__version__: str
+
+class Partial:
+    def encode(self) -> bytes: ...
+    @staticmethod
+    def decode(bytes: bytes) -> Partial: ...
+
+class Whole:
+    @property
+    def episodes(self) -> int: ...
+    @property
+    def truncated(self) -> int: ...
+    @property
+    def needs_second_pass(self) -> bool: ...
+    def problems(self) -> str: ...
+    def normalisers(self) -> bytes: ...
+    def outcome(self, normalisers: bytes, second: Whole | None) -> str: ...
+    def values(self, policy: int) -> tuple[list[Any], list[float | None]]: ...
+
+def finish(spec: str, pass_: str, normalisers: bytes | None, partials: Sequence[Partial]) -> Whole: ...
+def scan_table(
+    spec: str,
+    pass_: str,
+    normalisers: bytes | None,
+    table: object,
+    source: int,
+    row: int,
+    threads: int,
+    progress: Callable[[int], None] | None,
+) -> Partial: ...
+def scan_stream(
+    spec: str,
+    pass_: str,
+    normalisers: bytes | None,
+    stream: object,
+    source: int,
+    threads: int,
+    progress: Callable[[int], None] | None,
+) -> Partial: ...
+def scan_parquet(
+    spec: str,
+    pass_: str,
+    normalisers: bytes | None,
+    files: Sequence[tuple[str, int, Sequence[int] | None]],
+    batch_rows: int | None,
+    threads: int,
+    progress: Callable[[int], None] | None,
+) -> Partial: ...
+def parquet_info(path: str) -> tuple[list[str], list[int]]: ...
+def spool(stream: object, names: Sequence[str] | None, path: str) -> None: ...
+def student_t_quantile(p: float, df: float) -> float: ...

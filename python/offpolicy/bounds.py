@@ -1,0 +1,142 @@
+"""Bounds on rewards, ratios and model values, and the range of each estimator that follows from them.
+
+With ρ_t ≤ B_t, r in [a, b], Q̂_t in [l_t, u_t], and U = L = 0 after H:
+
+    step-is   U_t = B_t max(0, b + γU_{t+1}),             L_t = B_t min(0, a + γL_{t+1})
+    dr        U_t = u_t + B_t max(0, b + γU_{t+1} − l_t),  L_t = l_t + B_t min(0, a + γL_{t+1} − u_t)
+
+An episode may end before H; then rewards, Q̂ and what follows are 0, so every range is widened to hold 0 unless
+the length is fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from offpolicy.errors import UsageError
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What of an evaluation the bounds depend on."""
+
+    discount: float
+    horizon: int
+    baseline: float | None = None
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What is known for certain of rewards, ratios and model values; `ratio` and `q` may be given for each step.
+
+    >>> import offpolicy as op
+    >>> log = op.demo_log(episodes=2000)
+    >>> ev = op.evaluate(log, discount=0.9, estimators=["step-is"], interval="hoeffding",
+    ...                  bounds=op.Bounds(reward=(0, 1), ratio=1.6))
+    >>> ev["step-is"].interval().kind
+    'finite-sample'
+    """
+
+    reward: Range
+    ratio: float | Sequence[float] | None = None
+    q: Range | tuple[Sequence[float], Sequence[float]] | None = None
+    r_hat: Range | None = None
+    fixed_length: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuses ranges that are none."""
+        for name in ("reward", "r_hat"):
+            pair = getattr(self, name)
+            if pair is not None and not (len(pair) == 2 and pair[0] <= pair[1]):
+                raise UsageError(f"bounds: {name} must be (lowest, highest), not {pair}")
+
+    def returns(self, problem: Problem) -> Range:
+        """The least and the largest possible discounted return."""
+        least, most = self._reward()
+        total = sum(problem.discount**t for t in range(problem.horizon))
+        return least * total, most * total
+
+    def range(self, estimator: str, problem: Problem) -> Range:
+        """The least and the largest value that one trajectory can have."""
+        if estimator == "mc":
+            return self.returns(problem)
+        if estimator == "reg":
+            return self._q(problem.horizon)[0]
+        weights = self._ratio(problem.horizon)
+        if estimator == "is":
+            least, most = self.returns(problem)
+            product = 1.0
+            for weight in weights:
+                product *= max(weight, 1.0) if not self.fixed_length else weight
+            return min(0.0, product * least), max(0.0, product * most)
+        if estimator == "step-is":
+            return _step_is(self._reward(), weights, problem.discount)
+        if estimator == "dr-v2":
+            if self.r_hat is None:
+                raise UsageError("bounds: dr-v2 needs r_hat=(lowest, highest)")
+            (a, b), (low, high) = self._reward(), self._widened(self.r_hat)
+            least, most = _step_is((a - high, b - low), weights, problem.discount)
+            lowest, highest = self._q(problem.horizon)[0]
+            return lowest + least, highest + most
+        if estimator == "dr-bsl":
+            models = _baseline(problem, self.fixed_length)
+        else:
+            models = self._q(problem.horizon)
+        return _dr(self._reward(), weights, models, problem.discount)
+
+    def _widened(self, pair: Range) -> Range:
+        return pair if self.fixed_length else (min(0.0, pair[0]), max(0.0, pair[1]))
+
+    def _reward(self) -> Range:
+        return self._widened(self.reward)
+
+    def _ratio(self, horizon: int) -> list[float]:
+        if self.ratio is None:
+            raise UsageError("bounds: give ratio=, the largest possible π1/π0")
+        return _each(self.ratio, horizon, "ratio")
+
+    def _q(self, horizon: int) -> list[Range]:
+        if self.q is None:
+            raise UsageError("bounds: give q=(lowest, highest) of Q̂ and V̂")
+        lows, highs = _each(self.q[0], horizon, "q"), _each(self.q[1], horizon, "q")
+        pairs = list(zip(lows, highs, strict=True))
+        return pairs[:1] + [self._widened(pair) for pair in pairs[1:]]
+
+
+def _step_is(reward: Range, weights: list[float], discount: float) -> Range:
+    least = most = 0.0
+    for weight in reversed(weights):
+        most = weight * max(0.0, reward[1] + discount * most)
+        least = weight * min(0.0, reward[0] + discount * least)
+    return least, most
+
+
+def _dr(reward: Range, weights: list[float], models: list[Range], discount: float) -> Range:
+    least = most = 0.0
+    for weight, (low, high) in zip(reversed(weights), reversed(models), strict=True):
+        most, least = (
+            high + weight * max(0.0, reward[1] + discount * most - low),
+            low + weight * min(0.0, reward[0] + discount * least - high),
+        )
+    return least, most
+
+
+def _baseline(problem: Problem, fixed_length: bool) -> list[Range]:
+    guesses, total = [], 0.0
+    for _ in range(problem.horizon):
+        total = 1 + problem.discount * total
+        guess = (problem.baseline or 0.0) * total
+        guesses.append((guess, guess))
+    first, *rest = reversed(guesses)
+    return [first] + [pair if fixed_length else (min(0.0, pair[0]), max(0.0, pair[1])) for pair in rest]
+
+
+def _each(bound: float | Sequence[float], horizon: int, name: str) -> list[float]:
+    if isinstance(bound, Sequence):
+        if len(bound) < horizon:
+            raise UsageError(f"bounds: {name} has {len(bound)} steps, but the horizon is {horizon}")
+        return [float(x) for x in bound[:horizon]]
+    return [float(bound)] * horizon

@@ -1,0 +1,119 @@
+"""What is wrong with a log, all of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+
+from offpolicy.columns import Columns, PolicyColumns
+from offpolicy.evaluate import Scanner
+from offpolicy.plan import Plan, Settings, find_policies, ratio_checks
+from offpolicy.problem import EMPTY, Problem, from_core
+from offpolicy.sources import open_log
+
+
+@dataclass(frozen=True)
+class Report:
+    """The problems of a log.
+
+    >>> import offpolicy as op
+    >>> print(op.check(op.demo_log(episodes=3)))
+    no problem found in 15 rows of 3 episodes
+    """
+
+    problems: list[Problem]
+    found: int
+    episodes: int
+    rows: int | None
+
+    @property
+    def ok(self) -> bool:
+        """True if nothing is wrong."""
+        return self.found == 0
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row a problem."""
+        schema = {
+            "kind": pl.String,
+            "file": pl.String,
+            "row": pl.Int64,
+            "episode": pl.String,
+            "step": pl.Int64,
+            "column": pl.String,
+            "value": pl.String,
+            "message": pl.String,
+        }
+        rows = [asdict(problem) | {"episode": _text(problem.episode)} for problem in self.problems]
+        return pl.DataFrame(rows, schema=schema)
+
+    def __str__(self) -> str:
+        """All problems, a line each."""
+        if self.ok:
+            size = f"{self.rows} rows of " if self.rows is not None else ""
+            return f"no problem found in {size}{self.episodes} episodes"
+        noun = "problem" if self.found == 1 else "problems"
+        lines = [f"{self.found} {noun} found", *map(str, self.problems)]
+        if self.found > len(self.problems):
+            lines.append(f"… and {self.found - len(self.problems)} more")
+        return "\n".join(lines)
+
+
+def _text(episode: int | str | None) -> str | None:
+    return None if episode is None else str(episode)
+
+
+def check(
+    log: Any,
+    *,
+    columns: Columns | None = None,
+    policies: Mapping[str, PolicyColumns] | None = None,
+    horizon: int | None = None,
+    density: bool = False,
+    limit: int = 1000,
+    threads: int | None = None,
+) -> Report:
+    """Looks for everything that `evaluate` would refuse, in every column that it could use.
+
+    >>> import offpolicy as op, polars as pl
+    >>> log = op.demo_log(episodes=3).with_columns(reward=pl.lit(float("nan")))
+    >>> report = op.check(log, limit=2)
+    >>> report.ok, report.found, len(report.problems)
+    (False, 15, 2)
+    >>> print(report.problems[0])
+    frame, row 0, episode 0, step 0: reward = NaN: NaN is not a value: mend the column, or leave out the whole episode [nan]
+    """
+    source, columns = open_log(log), columns or Columns()
+    for role in ("episode", "step", "reward"):
+        columns.need(role, source.columns)
+    behavior = columns.find("behavior_prob", source.columns)
+    found = find_policies(source.columns, columns, policies)
+    checks = ratio_checks(density)
+    extra = [(behavior, checks["behavior_prob"])] if behavior else []
+    for policy in found:
+        for form in (policy.ratio or {}).values():
+            extra += [(form["target"], checks["target_prob"])] if "target" in form else []
+            extra += [(form["ratio"], checks["ratio"])] if "ratio" in form else []
+        for role, name in policy.models.items():
+            extra.append((name, "non-negative" if role == "transition_ratio" else "finite"))
+    plan = Plan(
+        columns=columns,
+        settings=Settings(horizon=horizon, density=density, problem_limit=limit),
+        behavior_prob=behavior,
+        truncated=columns.find("truncated", source.columns),
+        policies=found,
+        mc=False,
+        check_only=True,
+        extra=tuple(dict.fromkeys(extra)),
+    )
+    whole = Scanner(source, threads or os.cpu_count() or 1, None, None, None, plan).read(plan, "first", None)
+    document = json.loads(whole.problems())
+    problems = [from_core(problem, source.names) for problem in document["kept"]]
+    if not problems and whole.episodes == 0:
+        problems = [EMPTY]
+    return Report(problems, max(document["found"], len(problems)), whole.episodes, source.rows)

@@ -1,0 +1,105 @@
+"""The names of a log's columns."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from offpolicy.errors import MissingColumnError, UsageError
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column of the log is what; a default name that is absent is simply not there.
+
+    >>> import offpolicy as op
+    >>> log = op.demo_log(episodes=50).rename({"reward": "gain"})
+    >>> round(op.evaluate(log, estimators=["mc"], columns=op.Columns(reward="gain"))["mc"].value, 3)
+    1.78
+    """
+
+    episode: str = "episode"
+    step: str = "step"
+    reward: str = "reward"
+    behavior_prob: str = "behavior_prob"
+    target_prob: str = "target_prob"
+    ratio: str = "ratio"
+    q_hat: str = "q_hat"
+    v_hat: str = "v_hat"
+    r_hat: str = "r_hat"
+    transition_ratio: str = "transition_ratio"
+    truncated: str = "truncated"
+
+    def renamed(self, role: str) -> bool:
+        """True where the user chose the name."""
+        return bool(getattr(self, role) != getattr(DEFAULT, role))
+
+    def find(self, role: str, available: Collection[str]) -> str | None:
+        """The name of a column if the log has it; a chosen name must be there."""
+        name: str = getattr(self, role)
+        if name in available:
+            return name
+        if self.renamed(role):
+            raise MissingColumnError(f"the log has no column {name!r} (for {role}){suggestion(name, available)}")
+        return None
+
+    def need(self, role: str, available: Collection[str]) -> str:
+        """The name of a column that must be there."""
+        name = self.find(role, available)
+        if name is None:
+            close = suggestion(role, available)
+            raise MissingColumnError(f"the log has no column {role!r}{close}: name it with Columns({role}=...)")
+        return name
+
+
+DEFAULT = Columns()
+
+
+@dataclass(frozen=True)
+class PolicyColumns:
+    """The columns of one of several target policies; or a mixture (1-alpha)·policy + alpha·behaviour of another.
+
+    >>> import offpolicy as op
+    >>> policies = {
+    ...     "new": op.PolicyColumns(target_prob="target_prob"),
+    ...     "careful": op.PolicyColumns(mixture_of="new", alpha=0.5),
+    ... }
+    >>> ev = op.evaluate(op.demo_log(episodes=200), estimators=["step-is"], policies=policies)
+    >>> ev["careful", "step-is"].std_error < ev["new", "step-is"].std_error
+    True
+    """
+
+    target_prob: str | None = None
+    ratio: str | None = None
+    q_hat: str | None = None
+    v_hat: str | None = None
+    r_hat: str | None = None
+    transition_ratio: str | None = None
+    mixture_of: str | None = None
+    alpha: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses combinations without a meaning."""
+        if (self.mixture_of is None) != (self.alpha is None):
+            raise UsageError("a mixture needs both mixture_of= and alpha=")
+        if self.alpha is not None and not 0 <= self.alpha <= 1:
+            raise UsageError(f"alpha must be between 0 and 1, not {self.alpha}")
+        if sum(x is not None for x in (self.target_prob, self.ratio, self.mixture_of)) > 1:
+            raise UsageError("give one of target_prob=, ratio= and mixture_of=")
+
+    def check(self, policy: str, available: Collection[str]) -> None:
+        """Every column that is named must be there."""
+        for field in dataclasses.fields(self):
+            name = getattr(self, field.name)
+            if field.name in ("mixture_of", "alpha") or name is None or name in available:
+                continue
+            close = suggestion(name, available)
+            raise MissingColumnError(f"the log has no column {name!r} ({field.name} of policy {policy!r}){close}")
+
+
+def suggestion(name: str, available: Collection[str]) -> str:
+    """A hint at a name that is nearly right."""
+    close = get_close_matches(name, list(available), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

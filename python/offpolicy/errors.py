@@ -1,0 +1,79 @@
+"""All errors that the package raises on purpose; each says what was found, what was expected and how to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from offpolicy.problem import Problem
+
+SHOWN = 20
+
+
+class OffPolicyError(ValueError):
+    """Base of all errors of this package.
+
+    >>> import offpolicy as op
+    >>> issubclass(op.BadLogError, op.OffPolicyError) and issubclass(op.OffPolicyError, ValueError)
+    True
+    """
+
+
+class UsageError(OffPolicyError):
+    """An argument that makes no sense.
+
+    >>> import offpolicy as op
+    >>> op.evaluate(op.demo_log(episodes=5), discount=2)
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.UsageError: discount must be between 0 and 1, not 2
+    """
+
+
+class MissingColumnError(OffPolicyError):
+    """A column that is needed and not there.
+
+    >>> import offpolicy as op
+    >>> op.evaluate(op.demo_log(episodes=5).drop("q_hat"), estimators=["dr"])
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.MissingColumnError: estimator 'dr' of policy 'target' needs a column q_hat: name it with Columns(q_hat=...)
+    """
+
+
+class BadFileError(OffPolicyError):
+    """A file that is absent, cut short or not Parquet.
+
+    >>> import offpolicy as op
+    >>> op.evaluate("no-such-file.parquet")
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.BadFileError: no-such-file.parquet: no such file
+    """
+
+    def __init__(self, file: str, why: str) -> None:
+        """Names the file and why it cannot be read."""
+        self.file = file
+        super().__init__(f"{file}: {why}")
+
+
+class BadLogError(OffPolicyError):
+    """A log whose rows cannot be trusted; `problems` has the details.
+
+    >>> import offpolicy as op, polars as pl
+    >>> log = op.demo_log(episodes=5).with_columns(behavior_prob=pl.lit(0.0))
+    >>> try:
+    ...     op.evaluate(log)
+    ... except op.BadLogError as error:
+    ...     print(error.problems[0].kind, error.problems[0].column, error.problems[0].episode)
+    not-positive behavior_prob 0
+    """
+
+    def __init__(self, problems: Sequence[Problem], found: int | None = None) -> None:
+        """Collects problems; `found` is how many there were in all."""
+        self.problems = list(problems)
+        self.found = len(self.problems) if found is None else found
+        shown = [f"  {problem}" for problem in self.problems[:SHOWN]]
+        if self.found > len(shown):
+            shown.append(f"  … and {self.found - len(shown)} more; op.check(log) lists them")
+        noun = "problem" if self.found == 1 else "problems"
+        super().__init__("\n".join([f"the log has {self.found} {noun}", *shown]))

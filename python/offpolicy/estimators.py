@@ -1,0 +1,43 @@
+"""The estimators' ids and what each reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from offpolicy.errors import UsageError
+
+ESTIMATORS = ("mc", "is", "step-is", "wis", "step-wis", "reg", "dr", "dr-bsl", "dr-v2", "wdr")
+
+#: Columns of the policy that an estimator reads besides the reward; "ratio" stands for either form of it.
+NEEDS: dict[str, tuple[str, ...]] = {
+    "mc": (),
+    "is": ("ratio",),
+    "step-is": ("ratio",),
+    "wis": ("ratio",),
+    "step-wis": ("ratio",),
+    "reg": ("v_hat",),
+    "dr": ("ratio", "q_hat", "v_hat"),
+    "dr-bsl": ("ratio",),
+    "dr-v2": ("ratio", "r_hat", "v_hat"),
+    "wdr": ("ratio", "q_hat", "v_hat"),
+}
+
+#: Ratios of sums: biased but consistent, no finite-sample interval.
+WEIGHTED = frozenset({"wis", "step-wis", "wdr"})
+
+#: Without importance weights.
+UNWEIGHTED = frozenset({"mc", "reg"})
+
+
+def check_ids(ids: Iterable[str]) -> list[str]:
+    """The ids in their order, without repeats; an unknown one is refused with a suggestion."""
+    chosen = list(dict.fromkeys(ids))
+    for name in chosen:
+        if name not in ESTIMATORS:
+            close = get_close_matches(name, ESTIMATORS, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(ESTIMATORS)}"
+            raise UsageError(f"no estimator {name!r}; {hint}")
+    if not chosen:
+        raise UsageError(f"name at least one estimator of {', '.join(ESTIMATORS)}")
+    return chosen

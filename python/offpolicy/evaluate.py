@@ -1,0 +1,243 @@
+"""From a log to estimates: one scan, or two where a standard error needs the normalisers first."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from offpolicy import _core, evaluation, intervals
+from offpolicy.bounds import Bounds, Problem
+from offpolicy.columns import Columns, PolicyColumns
+from offpolicy.errors import BadLogError, OffPolicyError, UsageError
+from offpolicy.estimators import check_ids
+from offpolicy.evaluation import Evaluation, IntervalSettings
+from offpolicy.plan import BEHAVIOR, Plan, Settings, choose_estimators, find_policies
+from offpolicy.problem import EMPTY, from_core
+from offpolicy.sources import Pass, Source, open_log, run_task
+from offpolicy.tidy import tidy
+
+MapFunction = Callable[[Callable[[Any], bytes], Iterable[Any]], Iterable[bytes]]
+ProgressFunction = Callable[[int, int | None], None]
+
+
+def evaluate(
+    log: Any,
+    *,
+    discount: float = 1.0,
+    estimators: Sequence[str] | None = None,
+    columns: Columns | None = None,
+    policies: Mapping[str, PolicyColumns] | None = None,
+    horizon: int | None = None,
+    confidence: float = 0.95,
+    interval: str = "t",
+    baseline: float | None = None,
+    map: MapFunction | None = None,
+    progress: ProgressFunction | None = None,
+    threads: int | None = None,
+    bounds: Bounds | None = None,
+    density: bool = False,
+    order: str = "sorted",
+    dedupe: str | None = None,
+    truncation: str | None = None,
+    batch_rows: int | None = None,
+) -> Evaluation:
+    """What the target policies would have earned, from the log alone.
+
+    Parameters
+    ----------
+    log
+        A Polars frame or lazy frame; a Parquet path, glob or folder, or a list of them; a pyarrow table, dataset or reader; a
+        DuckDB relation; a pandas frame; any object with `__arrow_c_stream__`. Rows are sorted by episode and step.
+    discount
+        γ, from 0 to 1.
+    estimators
+        Ids such as `"step-is"`, `"dr"`; None for all that the columns allow.
+    columns, policies
+        Names of the columns, and of those of several target policies.
+    horizon
+        H; None for the length of the longest episode.
+    confidence, interval, bounds
+        Level and method (`t`, `normal`, `hoeffding`) of the intervals, and what is known for certain of rewards and ratios.
+    baseline
+        The constant of `dr-bsl`.
+    map
+        Runs the parts of the scan elsewhere: `executor.map`, or anything that works like it.
+    progress
+        Called with the rows read so far and those to read (None if not known).
+    threads
+        None for all cores.
+    density
+        Probabilities are densities, which may exceed 1.
+    order, dedupe
+        `order="any"` sorts the log first; `dedupe="identical"` drops rows that are there twice.
+    truncation
+        `"as-terminal"` takes episodes that were cut off as ended.
+    batch_rows
+        Rows a batch where the log is streamed.
+
+    Examples
+    --------
+    >>> import offpolicy as op
+    >>> ev = op.evaluate(op.demo_log(), discount=0.9, estimators=["step-is", "step-wis", "dr"])
+    >>> abs(ev["dr"].value - op.demo_value()) < 3 * ev["dr"].std_error
+    True
+    """
+    intervals.check(interval, confidence)
+    _check_choice("order", order, ("sorted", "any"))
+    _check_choice("dedupe", dedupe, (None, "identical"))
+    settings = Settings(discount, horizon, baseline, density, truncation)
+    source = open_log(log)
+    plan = make_plan(source, columns or Columns(), policies, settings, estimators)
+    repairs: dict[str, Any] = {}
+    if order == "any" or dedupe:
+        source, removed = tidy(source, plan.names(), plan.columns, dedupe == "identical")
+        repairs["sorted"] = True
+        if dedupe:
+            repairs["duplicates_removed"] = removed
+    scanner = Scanner(source, threads or os.cpu_count() or 1, batch_rows, map, progress, plan)
+    first = scanner.scan(plan, "first", None)
+    if truncation and first.truncated:
+        repairs["truncated_as_terminal"] = first.truncated
+    normalisers = _normalisers(first, [BEHAVIOR, *(policy.name for policy in plan.policies)])
+    second = scanner.scan(plan.second(), "second", normalisers) if first.needs_second_pass else None
+    outcome = json.loads(first.outcome(normalisers, second))
+    problem = Problem(discount, outcome["horizon"], baseline)
+    names = [BEHAVIOR, *(policy.name for policy in plan.policies)]
+    found, diagnostics, notes = evaluation.build(
+        outcome,
+        names,
+        lambda policy, _: policy != BEHAVIOR or plan.mc,
+        estimators is not None,
+        problem,
+        IntervalSettings(confidence, interval, bounds),
+    )
+    return Evaluation(
+        estimates=found,
+        diagnostics=diagnostics,
+        episodes=outcome["episodes"],
+        steps=outcome["steps"],
+        horizon=outcome["horizon"],
+        repairs=repairs,
+        notes=notes,
+        settings={
+            "discount": discount,
+            "estimators": list(dict.fromkeys(estimate.estimator for estimate in found)),
+            "horizon": horizon,
+            "confidence": confidence,
+            "interval": interval,
+            "baseline": baseline,
+            "density": density,
+            "order": order,
+            "dedupe": dedupe,
+            "truncation": truncation,
+        },
+        sources=scanner.source.files(),
+        version=_core.__version__,
+        scan_values=partial(_values, scanner, plan, normalisers),
+    )
+
+
+def _check_choice(name: str, value: str | None, choices: Sequence[str | None]) -> None:
+    if value not in choices:
+        raise UsageError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+
+
+def make_plan(
+    source: Source,
+    columns: Columns,
+    policies: Mapping[str, PolicyColumns] | None,
+    settings: Settings,
+    estimators: Sequence[str] | None,
+) -> Plan:
+    """What to compute, given what the log has."""
+    available = source.columns
+    for role in ("episode", "step", "reward"):
+        columns.need(role, available)
+    asked = None if estimators is None else check_ids(estimators)
+    chosen = choose_estimators(find_policies(available, columns, policies), asked, settings.baseline)
+    return Plan(
+        columns=columns,
+        settings=settings,
+        behavior_prob=columns.find("behavior_prob", available),
+        truncated=columns.find("truncated", available),
+        policies=chosen,
+        mc=asked is None or "mc" in asked,
+    )
+
+
+class Scanner:
+    """Reads one log as often as an evaluation needs, here or through `map=`."""
+
+    def __init__(
+        self,
+        source: Source,
+        threads: int,
+        batch_rows: int | None,
+        map_function: MapFunction | None,
+        progress: ProgressFunction | None,
+        plan: Plan,
+    ) -> None:
+        """Keeps the log and the ways to read it."""
+        self.source, self.threads, self.batch_rows, self.map = source, threads, batch_rows, map_function
+        self.progress = progress
+        second = any(policy.estimators for policy in plan.second().policies)
+        self.total = None if source.rows is None else source.rows * (2 if second else 1)
+        self.done = 0
+
+    def scan(self, plan: Plan, pass_name: str, normalisers: bytes | None) -> _core.Whole:
+        """One pass; raises `BadLogError` with all that is wrong."""
+        whole = self.read(plan, pass_name, normalisers)
+        document = json.loads(whole.problems())
+        if document["found"]:
+            problems = [from_core(problem, self.source.names) for problem in document["kept"]]
+            raise BadLogError(problems, document["found"])
+        if whole.episodes == 0:
+            raise BadLogError([EMPTY])
+        return whole
+
+    def read(self, plan: Plan, pass_name: str, normalisers: bytes | None) -> _core.Whole:
+        """One pass, whatever it finds."""
+        job, names = Pass(plan.spec(), pass_name, normalisers), plan.names()
+        if self.map is None:
+            partials = [self.source.scan(job, names, self.threads, self.batch_rows, self._report())]
+        else:
+            partials = []
+            for tasks in self.source.rounds(names):
+                results = self.map(partial(run_task, job), tasks)
+                partials += [_core.Partial.decode(result) for result in results]
+        if self.source.rows is not None:
+            self.done += self.source.rows
+            if self.progress:
+                self.progress(self.done, self.total)
+        return _core.finish(job.spec, pass_name, normalisers, partials)
+
+    def _report(self) -> Callable[[int], None] | None:
+        progress, done = self.progress, self.done
+        return None if progress is None else lambda rows: progress(done + rows, self.total)
+
+
+def _normalisers(first: _core.Whole, names: list[str]) -> bytes:
+    try:
+        return first.normalisers()
+    except ValueError as error:
+        policy, step = error.args
+        raise OffPolicyError(
+            f"every weight of policy {names[policy]!r} is zero at step {step} (t = {step}): wis, step-wis and wdr are "
+            "undefined; the target policy never takes the logged actions. Ask for other estimators, such as 'step-is' or 'dr'"
+        ) from None
+
+
+def _values(scanner: Scanner, plan: Plan, normalisers: bytes, policy: str, estimator: str) -> pl.DataFrame:
+    chosen = plan.keeping({estimator}, policy)
+    whole = scanner.scan(chosen, "values", normalisers)
+    index = [BEHAVIOR, *(target.name for target in plan.policies)].index(policy)
+    episodes, values = whole.values(index)
+    if None in values:
+        episode = episodes[values.index(None)]
+        raise OffPolicyError(f"the value of episode {episode} is beyond the range of f64")
+    return pl.DataFrame({"episode": episodes, "value": values}, strict=False)

@@ -1,0 +1,249 @@
+"""The result of an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from offpolicy import intervals
+from offpolicy.bounds import Bounds, Problem
+from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.estimators import ESTIMATORS
+from offpolicy.intervals import Interval
+from offpolicy.plan import BEHAVIOR
+from offpolicy.verdict import Verdict, judge, worst
+
+
+@dataclass(frozen=True)
+class IntervalSettings:
+    """How intervals are made unless asked otherwise."""
+
+    confidence: float
+    method: str
+    bounds: Bounds | None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One estimator's value of one policy, with its standard error.
+
+    >>> import offpolicy as op
+    >>> estimate = op.evaluate(op.demo_log(), discount=0.9)["dr"]
+    >>> estimate.low < estimate.value < estimate.high
+    True
+    """
+
+    policy: str
+    estimator: str
+    value: float | None
+    std_error: float | None
+    episodes: int
+    steps: int
+    ess: float
+    reason: str | None
+    problem: Problem
+    settings: IntervalSettings
+    withheld: str | None = None
+
+    def interval(
+        self, confidence: float | None = None, method: str | None = None, bounds: Bounds | None = None
+    ) -> Interval:
+        """A confidence interval, by default the one of the evaluation.
+
+        >>> import offpolicy as op
+        >>> estimate = op.evaluate(op.demo_log(), discount=0.9)["step-is"]
+        >>> narrow, wide = estimate.interval(confidence=0.5), estimate.interval(confidence=0.99)
+        >>> wide.low < narrow.low < narrow.high < wide.high
+        True
+        """
+        return intervals.interval(
+            self.estimator,
+            self.value,
+            self.std_error,
+            self.episodes,
+            self.problem,
+            confidence=self.settings.confidence if confidence is None else confidence,
+            method=self.settings.method if method is None else method,
+            bounds=self.settings.bounds if bounds is None else bounds,
+            withheld=self.withheld,
+        )
+
+    @property
+    def low(self) -> float | None:
+        """Lower end of the evaluation's interval."""
+        return self.interval().low
+
+    @property
+    def high(self) -> float | None:
+        """Upper end of the evaluation's interval."""
+        return self.interval().high
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """All estimates of one scan.
+
+    >>> import offpolicy as op
+    >>> ev = op.evaluate(op.demo_log(), discount=0.9, estimators=["step-is", "dr"])
+    >>> ev.table.columns
+    ['policy', 'estimator', 'value', 'std_error', 'low', 'high', 'episodes', 'steps', 'ess']
+    >>> ev.episodes, ev.horizon, ev.verdict.level
+    (2000, 5, 'reliable')
+    """
+
+    estimates: tuple[Estimate, ...]
+    diagnostics: pl.DataFrame
+    episodes: int
+    steps: int
+    horizon: int
+    repairs: dict[str, Any]
+    notes: list[str]
+    settings: dict[str, Any]
+    sources: list[dict[str, Any]]
+    version: str
+    scan_values: Callable[[str, str], pl.DataFrame]
+
+    def __getitem__(self, key: str | tuple[str, str]) -> Estimate:
+        """An estimate by estimator, or by policy and estimator."""
+        policy, estimator = (None, key) if isinstance(key, str) else key
+        found = [e for e in self.estimates if e.estimator == estimator and policy in (None, e.policy)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UsageError(f"several policies have {estimator!r}; ask for ev[policy, {estimator!r}]")
+        known = ", ".join(dict.fromkeys(e.estimator for e in self.estimates))
+        what = f"no estimate {estimator!r}" + (f" of policy {policy!r}" if policy else "")
+        hint = "" if estimator in ESTIMATORS else f"; estimators are {', '.join(ESTIMATORS)}"
+        raise UsageError(f"{what} in this evaluation, which has {known}{hint}")
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """One row an estimate."""
+        numbers = ("value", "std_error", "low", "high")
+        schema = {
+            "policy": pl.String,
+            "estimator": pl.String,
+            **dict.fromkeys(numbers, pl.Float64),
+            "episodes": pl.Int64,
+            "steps": pl.Int64,
+            "ess": pl.Float64,
+        }
+        rows = [{name: getattr(estimate, name) for name in schema} for estimate in self.estimates]
+        return pl.DataFrame(rows, schema=schema)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the weights can carry these estimates; of several policies the worst."""
+        return worst(self.verdicts)
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """The verdict on each target policy."""
+        return [
+            judge(row["policy"], row["ess"], row["largest_share"], self.episodes)
+            for row in self.diagnostics.iter_rows(named=True)
+        ]
+
+    def values(self, estimator: str, policy: str | None = None) -> pl.DataFrame:
+        """Per-trajectory values, from another scan: columns `episode` and `value`; their mean is the estimate.
+
+        >>> import offpolicy as op
+        >>> ev = op.evaluate(op.demo_log(episodes=3), discount=0.9, estimators=["step-is"])
+        >>> values = ev.values("step-is")
+        >>> values["episode"].to_list(), abs(values["value"].mean() - ev["step-is"].value) < 1e-12
+        ([0, 1, 2], True)
+        """
+        estimate = self[estimator] if policy is None else self[policy, estimator]
+        return self.scan_values(estimate.policy, estimator)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole result with its provenance, ready for JSON.
+
+        >>> import offpolicy as op
+        >>> sorted(op.evaluate(op.demo_log(episodes=10)).to_dict())[:4]
+        ['diagnostics', 'episodes', 'estimates', 'horizon']
+        """
+        rows = self.table.to_dicts()
+        for row, estimate in zip(rows, self.estimates, strict=True):
+            row["reason"] = estimate.reason or estimate.interval().reason
+            row["interval_kind"] = estimate.interval().kind
+        return {
+            "version": self.version,
+            "sources": self.sources,
+            "settings": self.settings,
+            "episodes": self.episodes,
+            "steps": self.steps,
+            "horizon": self.horizon,
+            "verdict": {"level": self.verdict.level, "rule": self.verdict.rule, "policy": self.verdict.policy},
+            "estimates": rows,
+            "diagnostics": self.diagnostics.to_dicts(),
+            "repairs": self.repairs,
+            "notes": self.notes,
+        }
+
+
+def build(
+    outcome: dict[str, Any],
+    policies: list[str],
+    wanted: Callable[[str, str], bool],
+    explicit: bool,
+    problem: Problem,
+    settings: IntervalSettings,
+) -> tuple[tuple[Estimate, ...], pl.DataFrame, list[str]]:
+    """Estimates, diagnostics and notes from what the core found."""
+    episodes, notes, estimates = outcome["episodes"], [], []
+    for row in outcome["estimates"]:
+        policy, estimator = policies[row["policy"]], row["estimator"]
+        if not wanted(policy, estimator):
+            continue
+        weights = outcome["weights"][row["policy"]]
+        value, reason = row["value"]["value"], None
+        error = row["std_error"]
+        std_error = error["value"] if error else None
+        log10 = row["value"]["log10"] if value is None else (error or {}).get("log10")
+        if log10 is not None:
+            what = "value" if value is None else "standard error"
+            reason = f"the {what} of {estimator} for policy {policy!r} is about 10^{log10:.1f} (log10), which no f64 can hold"
+            if explicit:
+                raise OffPolicyError(f"{reason}; ask for other estimators")
+            notes.append(reason)
+        elif error is None:
+            reason = "a single trajectory has no standard error"
+        withheld = reason if log10 is not None else None
+        dead = weights["dead_from"] if policy != BEHAVIOR and estimator != "reg" else None
+        if dead is not None:
+            withheld = f"every weight of policy {policy!r} is zero from step {dead} (t = {dead}) on"
+            reason = reason or withheld
+        unweighted = policy == BEHAVIOR or estimator == "reg"
+        estimates.append(
+            Estimate(
+                policy,
+                estimator,
+                value,
+                std_error,
+                episodes,
+                outcome["steps"],
+                float(episodes) if unweighted else weights["ess"],
+                reason,
+                problem,
+                settings,
+                withheld,
+            )
+        )
+    diagnostics = pl.DataFrame(
+        [
+            {
+                "policy": policy,
+                "ess": weights["ess"],
+                "largest_share": weights["largest_share"],
+                "mean_weight": weights["mean"],
+            }
+            for policy, weights in zip(policies, outcome["weights"], strict=True)
+            if policy != BEHAVIOR
+        ]
+    )
+    return tuple(estimates), diagnostics, notes

@@ -1,0 +1,35 @@
+"""`frame.ope.evaluate(...)`, for Polars frames and lazy frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from offpolicy.check import Report, check
+from offpolicy.evaluate import evaluate
+from offpolicy.evaluation import Evaluation
+
+
+@pl.api.register_dataframe_namespace("ope")
+@pl.api.register_lazyframe_namespace("ope")
+class OpeNamespace:
+    """Off-policy evaluation of a frame: the functions of the package with the frame as their log.
+
+    >>> import offpolicy as op
+    >>> log = op.demo_log(episodes=50)
+    >>> log.lazy().ope.evaluate(discount=0.9)["dr"].value == op.evaluate(log, discount=0.9)["dr"].value
+    True
+    """
+
+    def __init__(self, frame: pl.DataFrame | pl.LazyFrame) -> None:
+        """Keeps the frame."""
+        self._frame = frame
+
+    def evaluate(self, **options: Any) -> Evaluation:
+        """`offpolicy.evaluate` of this frame."""
+        return evaluate(self._frame, **options)
+
+    def check(self, **options: Any) -> Report:
+        """`offpolicy.check` of this frame."""
+        return check(self._frame, **options)

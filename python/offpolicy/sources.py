@@ -1,0 +1,271 @@
+"""Everything a log can be, brought to three forms: a frame in memory, a stream that can be read again, Parquet files."""
+
+from __future__ import annotations
+
+import glob
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from offpolicy import _core, polars_calls
+from offpolicy.errors import BadFileError, UsageError
+
+#: Rows a task for `map=`, at least.
+TASK_ROWS = 1 << 18
+#: Frames handed to `map=` at a time, where the log is a stream.
+ROUND = 16
+
+Progress: TypeAlias = Callable[[int], None] | None
+Task: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One scan of the log, as the core takes it."""
+
+    spec: str
+    name: str
+    normalisers: bytes | None = None
+
+    def frame(self, frame: pl.DataFrame, row: int, threads: int, progress: Progress) -> _core.Partial:
+        """Scans a frame whose first row is row `row` of the log."""
+        return _core.scan_table(self.spec, self.name, self.normalisers, frame, 0, row, threads, progress)
+
+    def stream(self, stream: Any, threads: int, progress: Progress) -> _core.Partial:
+        """Scans an Arrow stream."""
+        return _core.scan_stream(self.spec, self.name, self.normalisers, stream, 0, threads, progress)
+
+    def parquet(
+        self,
+        files: Sequence[tuple[str, int, list[int] | None]],
+        batch_rows: int | None,
+        threads: int,
+        progress: Progress,
+    ) -> _core.Partial:
+        """Scans Parquet files."""
+        return _core.scan_parquet(self.spec, self.name, self.normalisers, files, batch_rows, threads, progress)
+
+
+class Source(ABC):
+    """A log that can be read as often as needed."""
+
+    names: list[str]
+    columns: list[str]
+    rows: int | None
+
+    @abstractmethod
+    def scan(
+        self, job: Pass, names: list[str], threads: int, batch_rows: int | None, progress: Progress
+    ) -> _core.Partial:
+        """Reads the named columns once, on so many threads."""
+
+    @abstractmethod
+    def rounds(self, names: list[str]) -> Iterator[list[Task]]:
+        """Tasks for `map=`, as many at a time as may be in memory."""
+
+    def files(self) -> list[dict[str, Any]]:
+        """Where the numbers come from."""
+        return [{"source": name} for name in self.names]
+
+
+class FrameSource(Source):
+    """A frame in memory."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        """Reads column names and size."""
+        self.frame, self.columns, self.rows = frame, frame.columns, frame.height
+        self.names = ["frame"]
+
+    def scan(
+        self, job: Pass, names: list[str], threads: int, batch_rows: int | None, progress: Progress
+    ) -> _core.Partial:
+        """Threads share the frame by ranges of rows."""
+        return job.frame(self.frame.select(names), 0, threads, progress)
+
+    def rounds(self, names: list[str]) -> Iterator[list[Task]]:
+        """Slices of the frame."""
+        frame = self.frame.select(names)
+        yield [("frame", part, start) for start, part in _slices(frame)]
+
+    def files(self) -> list[dict[str, Any]]:
+        """A frame has rows and no file."""
+        return [{"source": "frame", "rows": self.rows}]
+
+
+def _slices(frame: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+    starts = range(0, max(frame.height, 1), TASK_ROWS)
+    return ((start, frame.slice(start, TASK_ROWS)) for start in starts)
+
+
+class StreamSource(Source):
+    """A query that gives its rows batch by batch, each time it is asked."""
+
+    def __init__(self, name: str, query: pl.LazyFrame) -> None:
+        """Finds the column names without running the query."""
+        self.query, self.names, self.rows = query, [name], None
+        self.columns = query.collect_schema().names()
+
+    def scan(
+        self, job: Pass, names: list[str], threads: int, batch_rows: int | None, progress: Progress
+    ) -> _core.Partial:
+        """Threads take turns at the stream."""
+        return job.stream(polars_calls.batches(self.query.select(names), batch_rows), threads, progress)
+
+    def rounds(self, names: list[str]) -> Iterator[list[Task]]:
+        """A few batches at a time."""
+        tasks, row = [], 0
+        for frame in polars_calls.batches(self.query.select(names)):
+            tasks.append(("frame", frame, row))
+            row += frame.height
+            if len(tasks) == ROUND:
+                yield tasks
+                tasks = []
+        yield tasks
+
+
+class ReaderSource(StreamSource):
+    """A maker of Arrow streams: a dataset, or a relation of a database."""
+
+    def __init__(self, name: str, columns: list[str], open_reader: Callable[[list[str]], Any]) -> None:
+        """Keeps the maker; it is called with the columns to read."""
+        self.names, self.columns, self.open_reader, self.rows = [name], columns, open_reader, None
+
+    def scan(
+        self, job: Pass, names: list[str], threads: int, batch_rows: int | None, progress: Progress
+    ) -> _core.Partial:
+        """A new stream for each scan."""
+        return job.stream(self.open_reader(names), threads, progress)
+
+    def rounds(self, names: list[str]) -> Iterator[list[Task]]:
+        """Through a temporary file, which tasks can share."""
+        with tempfile.TemporaryDirectory(prefix="offpolicy-") as folder:
+            path = str(Path(folder) / "log.parquet")
+            _core.spool(self.open_reader(names), names, path)
+            yield from ParquetSource([path]).rounds(names)
+
+
+class ParquetSource(Source):
+    """Parquet files, in any order."""
+
+    def __init__(self, paths: Sequence[str], keep: object = None) -> None:
+        """Reads the files' footers; `keep` lives as long as the source (a temporary folder)."""
+        self.paths, self.names, self.keep = list(paths), list(paths), keep
+        self.groups: list[list[int]] = []
+        for path in self.paths:
+            if not Path(path).is_file():
+                raise BadFileError(path, "no such file")
+            columns, groups = _core.parquet_info(path)
+            self.groups.append(groups)
+            if len(self.groups) == 1:
+                self.columns = columns
+        self.rows = sum(sum(groups) for groups in self.groups)
+
+    def scan(
+        self, job: Pass, names: list[str], threads: int, batch_rows: int | None, progress: Progress
+    ) -> _core.Partial:
+        """Threads share the row groups."""
+        files = [(path, index, None) for index, path in enumerate(self.paths)]
+        return job.parquet(files, batch_rows, threads, progress)
+
+    def rounds(self, names: list[str]) -> Iterator[list[Task]]:
+        """Row groups."""
+        tasks: list[Task] = []
+        for index, (path, groups) in enumerate(zip(self.paths, self.groups, strict=True)):
+            chosen: list[int] = []
+            for group in range(len(groups)):
+                chosen.append(group)
+                if sum(groups[g] for g in chosen) >= TASK_ROWS or group == len(groups) - 1:
+                    tasks.append(("parquet", path, index, chosen))
+                    chosen = []
+        yield tasks
+
+    def files(self) -> list[dict[str, Any]]:
+        """Name, size and rows of each file."""
+        return [
+            {"source": path, "bytes": Path(path).stat().st_size, "rows": sum(groups)}
+            for path, groups in zip(self.paths, self.groups, strict=True)
+        ]
+
+
+def run_task(job: Pass, task: Task) -> bytes:
+    """Does a task where `map=` put it; bytes go back."""
+    if task[0] == "frame":
+        _, frame, row = task
+        return job.frame(frame, row, 1, None).encode()
+    _, path, index, groups = task
+    return job.parquet([(path, index, groups)], None, 1, None).encode()
+
+
+def open_log(log: Any) -> Source:
+    """The source behind any kind of log."""
+    if isinstance(log, pl.DataFrame):
+        return FrameSource(log)
+    if isinstance(log, pl.LazyFrame):
+        return StreamSource("query", log)
+    if isinstance(log, str | Path):
+        return _open_paths([log])
+    if isinstance(log, list | tuple):
+        return _open_paths(log)
+    module = type(log).__module__.partition(".")[0]
+    if module == "duckdb":
+        return ReaderSource("relation", list(log.columns), lambda names: log.project(*map(_quoted, names)))
+    if module == "pyarrow" and hasattr(log, "scanner"):
+        open_dataset = lambda names: log.scanner(columns=names).to_reader()  # noqa: E731
+        return ReaderSource("dataset", list(log.schema.names), open_dataset)
+    if module == "pandas" or (module == "pyarrow" and not hasattr(log, "read_next_batch")):
+        return FrameSource(_from_arrow(log))
+    if hasattr(log, "__arrow_c_stream__"):
+        return _spool(log)
+    raise UsageError(
+        f"a log is a Polars frame, a Parquet path, or an object with __arrow_c_stream__, not {type(log).__name__}"
+    )
+
+
+def _from_arrow(table: Any) -> pl.DataFrame:
+    frame = pl.DataFrame(table)
+    return frame
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _open_paths(paths: Iterable[Any]) -> Source:
+    found: list[str] = []
+    for item in paths:
+        if not isinstance(item, str | Path):
+            raise UsageError(f"a list of logs holds paths, not {type(item).__name__}")
+        path = str(item)
+        if "://" in path:
+            remote = [str(item) for item in paths]
+            return StreamSource(", ".join(remote), pl.scan_parquet(remote))
+        if Path(path).is_dir():
+            inside = sorted(str(file) for file in Path(path).rglob("*.parquet"))
+            if not inside:
+                raise BadFileError(path, "no *.parquet file in this folder")
+            found += inside
+        elif not Path(path).exists() and glob.has_magic(path):
+            matches = sorted(glob.glob(path, recursive=True))
+            if not matches:
+                raise BadFileError(path, "no file matches")
+            found += matches
+        else:
+            found.append(path)
+    if not found:
+        raise UsageError("the list of paths is empty")
+    return ParquetSource(found)
+
+
+def _spool(reader: Any) -> Source:
+    """A stream that can be read only once is written to a temporary file first."""
+    folder = tempfile.TemporaryDirectory(prefix="offpolicy-")
+    path = str(Path(folder.name) / "stream.parquet")
+    _core.spool(reader, None, path)
+    source = ParquetSource([path], keep=folder)
+    source.names = ["stream"]
+    return source

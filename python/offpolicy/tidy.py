@@ -1,0 +1,67 @@
+"""Puts a log in order, out of core: rows go to temporary files by a hash of their episode, each file is sorted in memory.
+
+Episodes end up in another order than sorting the whole log would give; the estimates do not depend on it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from offpolicy import _core, polars_calls
+from offpolicy.columns import Columns
+from offpolicy.sources import FrameSource, ParquetSource, ReaderSource, Source, StreamSource
+
+#: Rows a bucket: what is sorted in memory at a time.
+BUCKET_ROWS = 4_000_000
+
+
+def tidy(source: Source, names: list[str], columns: Columns, dedupe: bool) -> tuple[Source, int]:
+    """The same log sorted, and how many repeated rows were dropped."""
+    folder = tempfile.TemporaryDirectory(prefix="offpolicy-")
+    keys, root = [columns.episode, columns.step], Path(folder.name)
+    buckets, rows = 1 if source.rows is None else 1 + source.rows // BUCKET_ROWS, 0
+    if source.rows is None:
+        buckets = 16
+    for part, frame in enumerate(_frames(source, names, root)):
+        rows += frame.height
+        bucket = frame[columns.episode].hash(0) % buckets
+        for number in range(buckets):
+            chosen = frame.filter(bucket == number)
+            if chosen.height:
+                target = root / f"bucket-{number}"
+                target.mkdir(exist_ok=True)
+                chosen.write_parquet(target / f"{part}.parquet", compression="lz4")
+    paths, kept = [], 0
+    for bucket_folder in sorted(root.glob("bucket-*")):
+        frame = pl.read_parquet(bucket_folder / "*.parquet").sort(keys, maintain_order=True)
+        frame = frame.unique(maintain_order=True) if dedupe else frame
+        kept += frame.height
+        paths.append(str(root / f"{bucket_folder.name}.parquet"))
+        frame.write_parquet(paths[-1], compression="lz4")
+        for file in bucket_folder.iterdir():
+            file.unlink()
+    if not paths:
+        return source, 0
+    sorted_source = ParquetSource(paths, keep=folder)
+    sorted_source.names = [", ".join(source.names)] * len(paths)
+    return sorted_source, rows - kept
+
+
+def _frames(source: Source, names: list[str], root: Path) -> Iterator[pl.DataFrame]:
+    if isinstance(source, FrameSource):
+        yield source.frame.select(names)
+        return
+    if isinstance(source, ReaderSource):
+        path = str(root / "stream.parquet")
+        _core.spool(source.open_reader(names), names, path)
+        query = pl.scan_parquet(path)
+    elif isinstance(source, StreamSource):
+        query = source.query
+    else:
+        assert isinstance(source, ParquetSource)
+        query = pl.concat([pl.scan_parquet(path, glob=False).select(names) for path in source.paths])
+    yield from polars_calls.batches(query.select(names), 1_000_000)
