@@ -50,6 +50,12 @@ def random_log(
     )
 
 
+def speaking_log() -> pl.DataFrame:
+    """Episodes 101, 202, 303 and 404 of lengths 4, 3, 2 and 4: easy to spoil, easy to find in a message."""
+    keys = skeleton([4, 3, 2, 4], ids=[101, 202, 303, 404])
+    return random_log(61, episodes=13, horizon=1).with_columns(keys["episode"], keys["step"])
+
+
 def wide_log(seed: int, episodes: int, horizon: int) -> pl.DataFrame:
     """A log whose numbers spread over 24 decades, so that every order of a naive sum rounds differently."""
     rng = np.random.default_rng(seed)
