@@ -13,7 +13,7 @@ CORRECT = "correct"
 
 
 def outcome(path: Path) -> str:
-    """`refused` by a typed error that names the file or a row, `correct` for a finite table, or what else happened."""
+    """`refused` by a typed error that names the file, `correct` for a finite table, or what else happened."""
     with tempfile.TemporaryFile() as captured:
         stderr = os.dup(2)
         os.dup2(captured.fileno(), 2)

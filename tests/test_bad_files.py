@@ -1,4 +1,4 @@
-"""Files that overlap, miss a piece, are absent, cut or corrupt: a typed error that names the file, never a panic."""
+"""Files that overlap, miss a piece, are absent, cut or corrupt: a typed error that names the file."""
 
 import multiprocessing
 import random
@@ -152,7 +152,7 @@ def test_a_cut_file_spoils_the_others(parquet, tmp_path):
 
 @pytest.mark.parametrize("flip", [0x01, 0x80, 0xFF])
 def test_flipped_bytes_are_refused_or_harmless(pool, parquet, tmp_path, flip):
-    """A flip in an unchecked page may be a valid other number; nothing else may happen than that or an error."""
+    """A flip in an unchecked page may make another valid number; else it is an error, and never a crash."""
     rng = random.Random(flip)
     footer = range(len(parquet) - 8 - int.from_bytes(parquet[-8:-4], "little"), len(parquet))
     offsets = rng.sample(range(len(parquet)), 120) + rng.sample(footer, 120)
