@@ -1,6 +1,7 @@
 """Bad rows are refused with file, episode, step, column and value, all of them at once."""
 
 import math
+import re
 
 import offpolicy as op
 import polars as pl
@@ -64,7 +65,7 @@ def test_a_bad_cell_is_named(log, tmp_path, column, value, kind):
             assert word in message
         if value is not None and math.isfinite(value):
             assert float(problems[0].value) == value
-            assert str(value) in message
+            assert f"{column} = {str(value).removesuffix('.0')}" in message
         assert problems[0].message in message
     problems, message = problems_of(path)
     assert str(problems[0].file).endswith("bad.parquet")
@@ -157,7 +158,7 @@ def test_broken_structure_is_named(log, tmp_path, case):
     bad.write_parquet(path, row_group_size=2)
     for source in (bad, bad.lazy(), path):
         problems, message = problems_of(source)
-        assert {p.kind for p in problems} <= {*kinds, "gap", "unsorted"}
+        assert {p.kind for p in problems} <= {*kinds, "gap", "unsorted", "first-step"}
         assert {p.kind for p in problems} & kinds
         assert {p.episode for p in problems} == {episode}
         assert str(episode) in message
@@ -272,7 +273,7 @@ def test_weights_that_are_all_zero_leave_weighted_estimators_undefined(log, esti
         op.evaluate(zero, estimators=[estimator])
     assert "zero" in str(caught.value)
     if estimator != "wis":
-        assert "step 1" in str(caught.value) or "t=2" in str(caught.value)
+        assert re.search(r"\bt ?= ?2\b", str(caught.value))
 
 
 def test_weights_that_are_all_zero_leave_importance_sampling_at_zero_without_an_interval(log):

@@ -74,8 +74,23 @@ def test_problems_come_in_the_order_of_the_log_whatever_the_threads(bad, tmp_pat
     path = tmp_path / "bad.parquet"
     frame.write_parquet(path, row_group_size=2)
     once = op.check(path, threads=1).table
+    assert once["row"].is_sorted()
     for threads in (2, 3, 8):
         assert op.check(path, threads=threads).table.equals(once)
+
+
+def test_problems_of_the_first_episode_come_first(log):
+    early = log.with_columns(pl.col("step") - 1)
+    problems = op.check(early).problems
+    assert [p.row for p in problems] == [0, 4, 8, 12, 16, 20]
+    assert {p.kind for p in problems} == {"first-step"}
+
+
+def test_the_row_and_the_step_of_a_problem_belong_together(log):
+    bad = log[[*range(2), *range(4, 24), 2, 3]]
+    problems = op.check(bad).problems
+    assert {p.kind for p in problems} >= {"reappears"}
+    assert {bad["step"][p.row] == p.step for p in problems} == {True}
 
 
 def test_the_list_is_cut_at_the_limit(log):

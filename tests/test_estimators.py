@@ -45,6 +45,7 @@ def test_an_estimator_asked_for_alone_is_the_same(estimator):
     assert alone.table["estimator"].to_list() == [estimator]
     assert alone[estimator].value == together[estimator].value
     assert alone[estimator].std_error == together[estimator].std_error
+    assert alone[estimator].ess == together[estimator].ess
     assert alone.values(estimator).equals(together.values(estimator))
 
 

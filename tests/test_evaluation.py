@@ -23,11 +23,10 @@ def test_an_estimate_of_one_of_several_policies_is_named_by_both(two):
         two["step-is"]
 
 
-@pytest.mark.parametrize("key", ["drr", ("target", "step_is"), ("nobody", "dr")])
-def test_an_unknown_estimate_is_refused_with_a_hint(log, key):
-    with pytest.raises((KeyError, op.OffPolicyError)) as caught:
+@pytest.mark.parametrize("key", ["drr", ("target", "drr"), ("nobody", "dr")])
+def test_an_unknown_estimate_is_refused_with_the_known_ones(log, key):
+    with pytest.raises((KeyError, op.OffPolicyError), match="step-wis"):
         op.evaluate(log)[key]
-    assert {"drr": "dr", ("target", "step_is"): "step-is"}.get(key, "target") in str(caught.value)
 
 
 def test_values_of_an_estimator_that_was_not_asked_for_are_refused(log):

@@ -3,6 +3,7 @@
 import math
 import random
 import statistics
+from itertools import permutations
 
 import offpolicy as op
 import polars as pl
@@ -92,10 +93,16 @@ def test_one_trajectory_has_a_value_and_no_error():
     assert ev.table["std_error"].null_count() == ev.table.height
 
 
-def test_a_huge_value_beside_small_ones():
-    rewards = [1e300, 1.0, -1e300, 3.0]
-    ev = op.evaluate(one_step_log(rewards))
-    assert ev["mc"].value == 1.0
+@pytest.mark.parametrize("huge", [1e16, 1e50, 1e120])
+def test_huge_values_cancel_and_leave_the_small_ones(huge):
+    for rewards in permutations([huge, 1.0, -huge, 3.0]):
+        assert op.evaluate(one_step_log(rewards))["mc"].value == 1.0
+
+
+def test_the_order_of_a_sum_over_the_whole_range_of_floats_does_not_matter():
+    numbers = [1e300, 1.0, -1e300, 3.0, 1e-300]
+    values = {op.evaluate(one_step_log(rewards))["mc"].value for rewards in permutations(numbers)}
+    assert len(values) == 1
 
 
 def test_discounting_is_by_the_steps_before_this_one():

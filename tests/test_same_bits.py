@@ -67,6 +67,15 @@ def test_batches_of_a_big_lazy_frame(big, big_expected, batch_rows):
     assert bits(evaluate(big.lazy(), batch_rows=batch_rows)) == big_expected
 
 
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_batches_and_files_of_steps_that_count_from_one(wide, tmp_path, size):
+    log = wide[:40].with_columns(pl.col("step") + 1)
+    expected = bits(evaluate(wide[:40]))
+    paths = file_pieces(log, tmp_path, range(0, 40, size))
+    for source in (log, log.lazy(), paths, paths[::-1]):
+        assert bits(evaluate(source, batch_rows=size)) == expected
+
+
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
 def test_chunks_of_a_frame(wide, expected, chunk):
     chunked = pl.concat(
