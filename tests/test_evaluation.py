@@ -1,0 +1,71 @@
+"""What an `Evaluation` offers beside the numbers: lookup, verdict, diagnostics, JSON."""
+
+import json
+
+import offpolicy as op
+import polars as pl
+import pytest
+from logs import one_step_log, random_log
+
+
+@pytest.fixture
+def two(log):
+    a = op.PolicyColumns(target_prob="target_prob", q_hat="q_hat", v_hat="v_hat")
+    return op.evaluate(
+        log, discount=0.9, policies={"a": a, "b": op.PolicyColumns(target_prob="behavior_prob")}
+    )
+
+
+def test_an_estimate_of_one_of_several_policies_is_named_by_both(two):
+    assert two["a", "step-is"].value != two["b", "step-is"].value
+    assert two["b", "step-is"].value == two["behavior", "mc"].value
+    with pytest.raises((KeyError, op.OffPolicyError)):
+        two["step-is"]
+
+
+@pytest.mark.parametrize("key", ["drr", ("target", "drr"), ("nobody", "dr")])
+def test_an_unknown_estimate_is_refused_with_the_known_ones(log, key):
+    with pytest.raises((KeyError, op.OffPolicyError), match="step-wis"):
+        op.evaluate(log)[key]
+
+
+def test_values_of_an_estimator_that_was_not_asked_for_are_refused(log):
+    with pytest.raises((KeyError, op.OffPolicyError)):
+        op.evaluate(log, estimators=["mc"]).values("dr")
+
+
+@pytest.mark.parametrize(("n", "level"), [(20, "unusable"), (50, "fragile"), (500, "reliable")])
+def test_the_verdict_follows_the_effective_sample_size(n, level):
+    ev = op.evaluate(one_step_log([float(i % 5) for i in range(n)]))
+    assert ev["step-is"].ess == n
+    assert ev.verdict.level == level
+    assert str(ev.verdict)
+    assert ev.verdict.rule
+
+
+def test_diagnostics_have_a_row_for_each_policy(two):
+    assert {"ess", "largest_share", "mean_weight"} <= set(two.diagnostics.columns)
+    same = two.diagnostics.filter(pl.col("policy") == "b")
+    n = two.episodes
+    assert same["ess"].item() == n
+    assert same["largest_share"].item() == pytest.approx(1 / n, rel=1e-15)
+    assert same["mean_weight"].item() == 1.0
+
+
+def test_an_evaluation_goes_through_json(log):
+    ev = op.evaluate(log, discount=0.9, baseline=0.5)
+    document = json.loads(json.dumps(ev.to_dict(), allow_nan=False))
+    text = json.dumps(document)
+    for row in ev.table.iter_rows(named=True):
+        assert repr(row["value"]) in text
+        assert row["estimator"] in text
+
+
+def test_one_trajectory_goes_through_json():
+    ev = op.evaluate(random_log(121, episodes=1))
+    assert "null" in json.dumps(ev.to_dict(), allow_nan=False)
+
+
+def test_an_evaluation_prints_its_table(log):
+    text = repr(op.evaluate(log))
+    assert "step-is" in text
