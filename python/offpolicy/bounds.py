@@ -11,6 +11,8 @@ the length is fixed.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -48,10 +50,12 @@ class Bounds:
 
     def __post_init__(self) -> None:
         """Refuses ranges that are none."""
-        for name in ("reward", "r_hat"):
+        for name in ("reward", "q", "r_hat"):
             pair = getattr(self, name)
-            if pair is not None and not (len(pair) == 2 and pair[0] <= pair[1]):
-                raise UsageError(f"bounds: {name} must be (lowest, highest), not {pair}")
+            if pair is not None and not (len(pair) == 2 and _ordered(*pair)):
+                raise UsageError(f"bounds: {name} must be (lowest, highest), both finite, not {pair}")
+        if self.ratio is not None and not all(0 <= ratio < math.inf for ratio in _several(self.ratio)):
+            raise UsageError(f"bounds: ratio must be finite and not negative, not {self.ratio}")
 
     def returns(self, problem: Problem) -> Range:
         """The least and the largest possible discounted return."""
@@ -132,6 +136,15 @@ def _baseline(problem: Problem, fixed_length: bool) -> list[Range]:
         guesses.append((guess, guess))
     first, *rest = reversed(guesses)
     return [first] + [pair if fixed_length else (min(0.0, pair[0]), max(0.0, pair[1])) for pair in rest]
+
+
+def _several(bound: float | Sequence[float]) -> Sequence[float]:
+    return bound if isinstance(bound, Sequence) else [bound]
+
+
+def _ordered(lows: float | Sequence[float], highs: float | Sequence[float]) -> bool:
+    pairs = itertools.zip_longest(_several(lows), _several(highs))
+    return all(low is None or high is None or -math.inf < low <= high < math.inf for low, high in pairs)
 
 
 def _each(bound: float | Sequence[float], horizon: int, name: str) -> list[float]:

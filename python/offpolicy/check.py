@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from offpolicy.columns import Columns, PolicyColumns
-from offpolicy.evaluate import Scanner
+from offpolicy.evaluate import Scanner, check_size
 from offpolicy.plan import Plan, Settings, find_policies, ratio_checks
 from offpolicy.problem import EMPTY, Problem, from_core
 from offpolicy.sources import open_log
@@ -88,6 +88,8 @@ def check(
     >>> print(report.problems[0])
     frame, row 0, episode 0, step 0: reward = NaN: NaN is not a value: mend the column, or leave out the whole episode [nan]
     """
+    check_size("limit", limit)
+    check_size("threads", threads)
     source, columns = open_log(log), columns or Columns()
     for role in ("episode", "step", "reward"):
         columns.need(role, source.columns)

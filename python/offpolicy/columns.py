@@ -42,7 +42,9 @@ class Columns:
         if name in available:
             return name
         if self.renamed(role):
-            raise MissingColumnError(f"the log has no column {name!r} (for {role}){suggestion(name, available)}")
+            raise MissingColumnError(
+                f"the log has no column {name!r} (for {role}){suggestion(name, available)}"
+            )
         return None
 
     def need(self, role: str, available: Collection[str]) -> str:
@@ -50,7 +52,9 @@ class Columns:
         name = self.find(role, available)
         if name is None:
             close = suggestion(role, available)
-            raise MissingColumnError(f"the log has no column {role!r}{close}: name it with Columns({role}=...)")
+            raise MissingColumnError(
+                f"the log has no column {role!r}{close}: name it with Columns({role}=...)"
+            )
         return name
 
 
@@ -88,6 +92,8 @@ class PolicyColumns:
             raise UsageError(f"alpha must be between 0 and 1, not {self.alpha}")
         if sum(x is not None for x in (self.target_prob, self.ratio, self.mixture_of)) > 1:
             raise UsageError("give one of target_prob=, ratio= and mixture_of=")
+        if all(getattr(self, field.name) is None for field in dataclasses.fields(self)):
+            raise UsageError("PolicyColumns() names no column of the policy")
 
     def check(self, policy: str, available: Collection[str]) -> None:
         """Every column that is named must be there."""
@@ -96,7 +102,9 @@ class PolicyColumns:
             if field.name in ("mixture_of", "alpha") or name is None or name in available:
                 continue
             close = suggestion(name, available)
-            raise MissingColumnError(f"the log has no column {name!r} ({field.name} of policy {policy!r}){close}")
+            raise MissingColumnError(
+                f"the log has no column {name!r} ({field.name} of policy {policy!r}){close}"
+            )
 
 
 def suggestion(name: str, available: Collection[str]) -> str:

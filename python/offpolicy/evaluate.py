@@ -90,19 +90,24 @@ def evaluate(
     intervals.check(interval, confidence)
     _check_choice("order", order, ("sorted", "any"))
     _check_choice("dedupe", dedupe, (None, "identical"))
+    check_size("threads", threads)
+    check_size("batch_rows", batch_rows)
     settings = Settings(discount, horizon, baseline, density, truncation)
     source = open_log(log)
     plan = make_plan(source, columns or Columns(), policies, settings, estimators)
     repairs: dict[str, Any] = {}
+    remarks: list[str] = []
     if order == "any" or dedupe:
         source, removed = tidy(source, plan.names(), plan.columns, dedupe == "identical")
         repairs["sorted"] = True
         if dedupe:
             repairs["duplicates_removed"] = removed
+            remarks.append(f"{removed} repeated rows were dropped")
     scanner = Scanner(source, threads or os.cpu_count() or 1, batch_rows, map, progress, plan)
     first = scanner.scan(plan, "first", None)
     if truncation and first.truncated:
         repairs["truncated_as_terminal"] = first.truncated
+        remarks.append(f"{first.truncated} truncated episodes were taken as ended")
     normalisers = _normalisers(first, [BEHAVIOR, *(policy.name for policy in plan.policies)])
     second = scanner.scan(plan.second(), "second", normalisers) if first.needs_second_pass else None
     outcome = json.loads(first.outcome(normalisers, second))
@@ -123,7 +128,7 @@ def evaluate(
         steps=outcome["steps"],
         horizon=outcome["horizon"],
         repairs=repairs,
-        notes=notes,
+        notes=remarks + notes,
         settings={
             "discount": discount,
             "estimators": list(dict.fromkeys(estimate.estimator for estimate in found)),
@@ -147,6 +152,12 @@ def _check_choice(name: str, value: str | None, choices: Sequence[str | None]) -
         raise UsageError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
 
 
+def check_size(name: str, value: int | None) -> None:
+    """Refuses what is not a positive whole number."""
+    if value is not None and not (isinstance(value, int) and value >= 1):
+        raise UsageError(f"{name} must be a whole number of at least 1, not {value!r}")
+
+
 def make_plan(
     source: Source,
     columns: Columns,
@@ -156,9 +167,13 @@ def make_plan(
 ) -> Plan:
     """What to compute, given what the log has."""
     available = source.columns
+    if repeated := [name for name in available if available.count(name) > 1]:
+        raise UsageError(f"the log has more than one column {repeated[0]!r}")
     for role in ("episode", "step", "reward"):
         columns.need(role, available)
-    asked = None if estimators is None else check_ids(estimators)
+    asked = (
+        None if estimators is None else check_ids([estimators] if isinstance(estimators, str) else estimators)
+    )
     chosen = choose_estimators(find_policies(available, columns, policies), asked, settings.baseline)
     return Plan(
         columns=columns,
@@ -227,7 +242,7 @@ def _normalisers(first: _core.Whole, names: list[str]) -> bytes:
     except ValueError as error:
         policy, step = error.args
         raise OffPolicyError(
-            f"every weight of policy {names[policy]!r} is zero at step {step} (t = {step}): wis, step-wis and wdr are "
+            f"every weight of policy {names[policy]!r} is zero at t = {step} (counted from 1): wis, step-wis and wdr are "
             "undefined; the target policy never takes the logged actions. Ask for other estimators, such as 'step-is' or 'dr'"
         ) from None
 

@@ -44,7 +44,6 @@ class Estimate:
     episodes: int
     steps: int
     ess: float
-    reason: str | None
     problem: Problem
     settings: IntervalSettings
     withheld: str | None = None
@@ -71,6 +70,11 @@ class Estimate:
             bounds=self.settings.bounds if bounds is None else bounds,
             withheld=self.withheld,
         )
+
+    @property
+    def reason(self) -> str | None:
+        """Why a number is missing, or what to know about the interval."""
+        return self.interval().reason
 
     @property
     def low(self) -> float | None:
@@ -115,7 +119,7 @@ class Evaluation:
             return found[0]
         if found:
             raise UsageError(f"several policies have {estimator!r}; ask for ev[policy, {estimator!r}]")
-        known = ", ".join(dict.fromkeys(e.estimator for e in self.estimates))
+        known = ", ".join(f"{e.policy}: {e.estimator}" for e in self.estimates)
         what = f"no estimate {estimator!r}" + (f" of policy {policy!r}" if policy else "")
         hint = "" if estimator in ESTIMATORS else f"; estimators are {', '.join(ESTIMATORS)}"
         raise UsageError(f"{what} in this evaluation, which has {known}{hint}")
@@ -169,7 +173,7 @@ class Evaluation:
         """
         rows = self.table.to_dicts()
         for row, estimate in zip(rows, self.estimates, strict=True):
-            row["reason"] = estimate.reason or estimate.interval().reason
+            row["reason"] = estimate.reason
             row["interval_kind"] = estimate.interval().kind
         return {
             "version": self.version,
@@ -178,7 +182,11 @@ class Evaluation:
             "episodes": self.episodes,
             "steps": self.steps,
             "horizon": self.horizon,
-            "verdict": {"level": self.verdict.level, "rule": self.verdict.rule, "policy": self.verdict.policy},
+            "verdict": {
+                "level": self.verdict.level,
+                "rule": self.verdict.rule,
+                "policy": self.verdict.policy,
+            },
             "estimates": rows,
             "diagnostics": self.diagnostics.to_dicts(),
             "repairs": self.repairs,
@@ -201,24 +209,22 @@ def build(
         if not wanted(policy, estimator):
             continue
         weights = outcome["weights"][row["policy"]]
-        value, reason = row["value"]["value"], None
-        error = row["std_error"]
-        std_error = error["value"] if error else None
-        log10 = row["value"]["log10"] if value is None else (error or {}).get("log10")
-        if log10 is not None:
-            what = "value" if value is None else "standard error"
-            reason = f"the {what} of {estimator} for policy {policy!r} is about 10^{log10:.1f} (log10), which no f64 can hold"
+        value, error, withheld = row["value"]["value"], row["std_error"], None
+        std_error = _std_error(error) if error else None
+        if value is None or (error and std_error is None):
+            what, log10 = (
+                ("value", row["value"]["log10"]) if value is None else ("standard error", error["log10"])
+            )
+            withheld = (
+                f"the {what} of {estimator} for policy {policy!r} has log10 {log10:.1f}: no f64 can hold it"
+            )
             if explicit:
-                raise OffPolicyError(f"{reason}; ask for other estimators")
-            notes.append(reason)
-        elif error is None:
-            reason = "a single trajectory has no standard error"
-        withheld = reason if log10 is not None else None
-        dead = weights["dead_from"] if policy != BEHAVIOR and estimator != "reg" else None
-        if dead is not None:
-            withheld = f"every weight of policy {policy!r} is zero from step {dead} (t = {dead}) on"
-            reason = reason or withheld
+                raise OffPolicyError(f"{withheld}; ask for other estimators")
+            notes.append(withheld)
         unweighted = policy == BEHAVIOR or estimator == "reg"
+        dead = None if unweighted else weights["dead_from"]
+        if dead is not None and withheld is None:
+            withheld = f"every weight of policy {policy!r} is zero from t = {dead} (counted from 1) on"
         estimates.append(
             Estimate(
                 policy,
@@ -228,22 +234,24 @@ def build(
                 episodes,
                 outcome["steps"],
                 float(episodes) if unweighted else weights["ess"],
-                reason,
                 problem,
                 settings,
                 withheld,
             )
         )
-    diagnostics = pl.DataFrame(
-        [
-            {
-                "policy": policy,
-                "ess": weights["ess"],
-                "largest_share": weights["largest_share"],
-                "mean_weight": weights["mean"],
-            }
-            for policy, weights in zip(policies, outcome["weights"], strict=True)
-            if policy != BEHAVIOR
-        ]
-    )
-    return tuple(estimates), diagnostics, notes
+    rows = [
+        {
+            "policy": policy,
+            "ess": weights["ess"],
+            "largest_share": weights["largest_share"],
+            "mean_weight": weights["mean"],
+        }
+        for policy, weights in zip(policies, outcome["weights"], strict=True)
+        if policy != BEHAVIOR
+    ]
+    return tuple(estimates), pl.DataFrame(rows), notes
+
+
+def _std_error(error: dict[str, float | None]) -> float | None:
+    """A standard error below the range of f64 is 0; one above it is none."""
+    return 0.0 if error["value"] is None and (error["log10"] or 0.0) < 0 else error["value"]

@@ -1,7 +1,7 @@
 """Confidence intervals: each with its kind, what it assumed, and a reason where it cannot be had.
 
-    normal, t    x̄ ∓ q_{1−δ/2} · SE                      asymptotic
-    hoeffding    x̄ ∓ (U−L) √(ln(2/δ) / 2n)               finite-sample, for bounds that are given, never seen
+normal, t    x̄ ∓ q_{1−δ/2} · SE                      asymptotic
+hoeffding    x̄ ∓ (U−L) √(ln(2/δ) / 2n)               finite-sample, for bounds that are given, never seen
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import polars as pl
 
 from offpolicy import _core, polars_calls
 from offpolicy.errors import BadFileError, UsageError
+from offpolicy.scratch import ScratchFolder
 
 #: Rows a task for `map=`, at least.
 TASK_ROWS = 1 << 18
@@ -48,7 +48,9 @@ class Pass:
         progress: Progress,
     ) -> _core.Partial:
         """Scans Parquet files."""
-        return _core.scan_parquet(self.spec, self.name, self.normalisers, files, batch_rows, threads, progress)
+        return _core.scan_parquet(
+            self.spec, self.name, self.normalisers, files, batch_rows, threads, progress
+        )
 
 
 class Source(ABC):
@@ -143,10 +145,11 @@ class ReaderSource(StreamSource):
 
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """Through a temporary file, which tasks can share."""
-        with tempfile.TemporaryDirectory(prefix="offpolicy-") as folder:
-            path = str(Path(folder) / "log.parquet")
-            _core.spool(self.open_reader(names), names, path)
-            yield from ParquetSource([path]).rounds(names)
+        folder = ScratchFolder()
+        path = str(folder.path / "log.parquet")
+        _core.spool(self.open_reader(names), names, path)
+        yield from ParquetSource([path], keep=folder).rounds(names)
+        folder.remove()
 
 
 class ParquetSource(Source):
@@ -218,17 +221,12 @@ def open_log(log: Any) -> Source:
         open_dataset = lambda names: log.scanner(columns=names).to_reader()  # noqa: E731
         return ReaderSource("dataset", list(log.schema.names), open_dataset)
     if module == "pandas" or (module == "pyarrow" and not hasattr(log, "read_next_batch")):
-        return FrameSource(_from_arrow(log))
+        return FrameSource(pl.DataFrame(log))
     if hasattr(log, "__arrow_c_stream__"):
         return _spool(log)
     raise UsageError(
         f"a log is a Polars frame, a Parquet path, or an object with __arrow_c_stream__, not {type(log).__name__}"
     )
-
-
-def _from_arrow(table: Any) -> pl.DataFrame:
-    frame = pl.DataFrame(table)
-    return frame
 
 
 def _quoted(name: str) -> str:
@@ -263,8 +261,8 @@ def _open_paths(paths: Iterable[Any]) -> Source:
 
 def _spool(reader: Any) -> Source:
     """A stream that can be read only once is written to a temporary file first."""
-    folder = tempfile.TemporaryDirectory(prefix="offpolicy-")
-    path = str(Path(folder.name) / "stream.parquet")
+    folder = ScratchFolder()
+    path = str(folder.path / "stream.parquet")
     _core.spool(reader, None, path)
     source = ParquetSource([path], keep=folder)
     source.names = ["stream"]

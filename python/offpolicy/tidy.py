@@ -5,7 +5,6 @@ Episodes end up in another order than sorting the whole log would give; the esti
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,19 +12,20 @@ import polars as pl
 
 from offpolicy import _core, polars_calls
 from offpolicy.columns import Columns
+from offpolicy.scratch import ScratchFolder
 from offpolicy.sources import FrameSource, ParquetSource, ReaderSource, Source, StreamSource
 
 #: Rows a bucket: what is sorted in memory at a time.
 BUCKET_ROWS = 4_000_000
+#: Buckets where the number of rows is not known.
+UNKNOWN_BUCKETS = 16
 
 
 def tidy(source: Source, names: list[str], columns: Columns, dedupe: bool) -> tuple[Source, int]:
     """The same log sorted, and how many repeated rows were dropped."""
-    folder = tempfile.TemporaryDirectory(prefix="offpolicy-")
-    keys, root = [columns.episode, columns.step], Path(folder.name)
-    buckets, rows = 1 if source.rows is None else 1 + source.rows // BUCKET_ROWS, 0
-    if source.rows is None:
-        buckets = 16
+    folder = ScratchFolder()
+    keys, root, rows = [columns.episode, columns.step], folder.path, 0
+    buckets = UNKNOWN_BUCKETS if source.rows is None else 1 + source.rows // BUCKET_ROWS
     for part, frame in enumerate(_frames(source, names, root)):
         rows += frame.height
         bucket = frame[columns.episode].hash(0) % buckets

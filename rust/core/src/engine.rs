@@ -105,11 +105,7 @@ impl Engine {
         let arch = self.arch;
         for p in 0..self.plan.policies.len() {
             if self.needed[p] {
-                let state = &mut open.policies[p];
-                arch.dispatch(
-                    #[inline(always)]
-                    || self.fold_policy(p, state, rows),
-                );
+                arch.dispatch(FoldPolicy { engine: self, p, state: &mut open.policies[p], rows });
             }
         }
     }
@@ -228,10 +224,26 @@ impl Engine {
     }
 }
 
+/// A call of `fold_policy`, compiled for each instruction set and chosen when it runs.
+struct FoldPolicy<'a> {
+    engine: &'a mut Engine,
+    p: usize,
+    state: &'a mut PolicyState,
+    rows: &'a Rows<'a>,
+}
+
+impl pulp::WithSimd for FoldPolicy<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _simd: S) {
+        self.engine.fold_policy(self.p, self.state, self.rows);
+    }
+}
+
 /// Policies that the pass works on, or whose ratios a mixture reads; a mixture comes after its base.
 fn needed(plan: &Plan, pass: Pass, work: &[Vec<Work>]) -> Vec<bool> {
-    let step_sums = |p: usize| !plan.step_forms(&plan.policies[p], pass).is_empty();
-    let mut needed: Vec<bool> = (0..work.len()).map(|p| !work[p].is_empty() || step_sums(p)).collect();
+    let weights = |p: usize| pass == Pass::First && !plan.policies[p].estimators.is_empty();
+    let mut needed: Vec<bool> = (0..work.len()).map(|p| !work[p].is_empty() || weights(p)).collect();
     for (p, policy) in plan.policies.iter().enumerate().rev() {
         if let Ratio::Mixture { of, .. } = policy.ratio {
             needed[of] |= needed[p];
@@ -318,15 +330,7 @@ struct Fold<'a> {
 
 impl Fold<'_> {
     #[inline(always)]
-    fn term(
-        &self,
-        form: Form,
-        table: Table,
-        tables: &Tables,
-        p: usize,
-        previous_ratio: &[f64],
-        lanes: &mut Lanes,
-    ) {
+    fn term(&self, form: Form, table: Table, tables: &Tables, p: usize, previous_ratio: &[f64], lanes: &mut Lanes) {
         let own: &PolicyTables = &tables.policies[p];
         let table = match table {
             Table::Discount => &tables.discount,

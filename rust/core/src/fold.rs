@@ -123,13 +123,7 @@ impl Piece<'_> {
 }
 
 /// Adds the terms of one block of any magnitude; `piece.c` is not read.
-pub fn fold_scaled(
-    piece: &Piece,
-    c: &[Scaled; LANES + 1],
-    term: &impl Term,
-    table: &StepTable,
-    lanes: &mut Lanes,
-) {
+pub fn fold_scaled(piece: &Piece, c: &[Scaled; LANES + 1], term: &impl Term, table: &StepTable, lanes: &mut Lanes) {
     let g = table.scaled_block(piece.block) * piece.mask(0);
     let before = g * Block(std::array::from_fn(|j| c[j]));
     let after = g * Block(std::array::from_fn(|j| c[j + 1]));

@@ -90,6 +90,11 @@ impl Ids {
         found
     }
 
+    /// Where a text is, if there are integers too.
+    pub fn mixed(&self) -> Option<Place> {
+        self.texts.iter().map(|(_, place)| *place).min().filter(|_| !self.ranges.is_empty())
+    }
+
     /// True if the id was pushed.
     pub fn contains(&self, id: &Id) -> bool {
         match id {

@@ -73,6 +73,22 @@ impl Check {
     }
 }
 
+/// A call of `inspect`, compiled for each instruction set and chosen when it runs.
+pub struct Inspect<'a> {
+    /// What the values must be.
+    pub check: Check,
+    /// The values.
+    pub column: &'a [f64],
+}
+
+impl pulp::WithSimd for Inspect<'_> {
+    type Output = Finding;
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _simd: S) -> Finding {
+        self.check.inspect(self.column)
+    }
+}
+
 #[inline(always)]
 fn all(column: &[f64], allowed: impl Fn(f64) -> bool) -> Finding {
     const STRIDE: usize = 64;
@@ -98,13 +114,8 @@ mod tests {
 
     #[test]
     fn a_look_at_the_column_and_at_the_value_agree() {
-        let checks = [
-            Check::Finite,
-            Check::PositiveProbability,
-            Check::Probability,
-            Check::PositiveDensity,
-            Check::NonNegative,
-        ];
+        let checks =
+            [Check::Finite, Check::PositiveProbability, Check::Probability, Check::PositiveDensity, Check::NonNegative];
         let values =
             [0.0, -0.0, 1.0, 0.5, ONE, 1.0 + 5.0 * f64::EPSILON, 7.0, -1e-300, f64::NAN, f64::INFINITY, -3.0, 5e-324];
         for check in checks {

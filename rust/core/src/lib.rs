@@ -17,6 +17,7 @@ pub mod normalisers;
 pub mod outcome;
 pub mod plan;
 pub mod problem;
+pub mod runs;
 pub mod scaled;
 pub mod scan;
 pub mod step_sums;

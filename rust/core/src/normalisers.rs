@@ -167,9 +167,13 @@ impl Tables {
 
 impl PolicyTables {
     fn new(plan: &Plan, normalisers: Option<&Normalisers>, policy: usize) -> Self {
-        let Some(normalisers) = normalisers else { return Self::default() };
+        let Some(normalisers) = normalisers else {
+            return Self::default();
+        };
         let wis = normalisers.wis[policy].unwrap_or_default();
-        let Some(means) = &normalisers.policies[policy] else { return Self { wis, ..Self::default() } };
+        let Some(means) = &normalisers.policies[policy] else {
+            return Self { wis, ..Self::default() };
+        };
         let steps = means.weight.len() - 1;
         let powers = StepTable::discounts(plan.discount, steps);
         let over = |weight: &[Scaled]| -> Vec<Scaled> {
@@ -179,9 +183,7 @@ impl PolicyTables {
         let at = |means: &[Scaled], t: usize| means.get(t).copied().unwrap_or_default();
         Self {
             step_wis_tail: suffix_sums(steps, |t| now[t] * at(&means.reward, t)),
-            wdr_tail: suffix_sums(steps, |t| {
-                now[t] * at(&means.residual, t) + before[t] * at(&means.value, t)
-            }),
+            wdr_tail: suffix_sums(steps, |t| now[t] * at(&means.residual, t) + before[t] * at(&means.value, t)),
             mean_reward: padded(&means.reward, steps),
             mean_residual: padded(&means.residual, steps),
             mean_value: padded(&means.value, steps),

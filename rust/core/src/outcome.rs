@@ -80,22 +80,19 @@ impl Outcome {
                     index.map(|index| sums.policies[p].moments[index].clone())
                 };
                 let later = second.and_then(|second| moments(second, Pass::Second));
-                let (value, error) = match estimator {
-                    Estimator::Wis => (sums.wis.value(), Some(sums.wis.std_error(n))),
-                    Estimator::StepWis => (
-                        normalisers.step_wis(p, plan.discount),
-                        later.map(|moments| moments.influence_error(n)),
-                    ),
-                    Estimator::Wdr => {
-                        (normalisers.wdr(p, plan.discount), later.map(|moments| moments.influence_error(n)))
-                    }
-                    _ => {
-                        let moments = moments(first, Pass::First).or(later).unwrap_or_default();
-                        (Some(moments.mean(n)), Some(moments.std_error(n)))
-                    }
+                let own = moments(first, Pass::First).or(later).unwrap_or_default();
+                let value = match estimator {
+                    Estimator::Wis => sums.wis.value(),
+                    Estimator::StepWis => normalisers.step_wis(p, plan.discount),
+                    Estimator::Wdr => normalisers.wdr(p, plan.discount),
+                    _ => Some(own.mean(n)),
                 };
-                let std_error = error.filter(|_| n > 1).map(Number::from);
-                let value = value.unwrap_or_default().into();
+                let std_error = (n > 1).then(|| match estimator {
+                    Estimator::Wis => sums.wis.std_error(n),
+                    Estimator::StepWis | Estimator::Wdr => own.influence_error(n),
+                    _ => own.std_error(n),
+                });
+                let (value, std_error) = (value.unwrap_or_default().into(), std_error.map(Number::from));
                 estimates.push(Estimate { policy: p, estimator, value, std_error });
             }
         }

@@ -168,9 +168,13 @@ impl Plan {
                 (Wdr, Pass::Second) => {
                     vec![(OverWeight, F::ResidualInfluence), (OverPreviousWeight, F::ValueInfluence)]
                 }
-                (Wdr, Pass::Values) => vec![(OverWeight, F::Residual), (OverPreviousWeight, F::Value)],
+                (Wdr, Pass::Values) => {
+                    vec![(OverWeight, F::Residual), (OverPreviousWeight, F::Value)]
+                }
                 (StepWis | Wdr, Pass::First) => return None,
-                (DrBsl, _) if pass != Pass::Values && (pass == Pass::First) != knows_horizon => return None,
+                (DrBsl, _) if pass != Pass::Values && (pass == Pass::First) != knows_horizon => {
+                    return None;
+                }
                 (DrBsl, _) => vec![(Discount, F::DrBsl)],
                 (_, Pass::Second) => return None,
                 (Mc | StepIs, _) => vec![(Discount, F::StepIs)],

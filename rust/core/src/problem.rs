@@ -33,6 +33,8 @@ pub enum Kind {
     InexactInteger,
     /// Steps that go down.
     Unsorted,
+    /// Integers here and texts there.
+    MixedIds,
     /// An episode that is in the log twice.
     Reappears,
     /// A step that is there twice.
@@ -112,20 +114,27 @@ impl Kind {
             Self::Infinite => "the value must be finite",
             Self::InexactInteger => "an integer beyond 2^53 has no exact f64: cast the column yourself",
             Self::Unsorted => "steps must go up by 1 within an episode; order=\"any\" sorts the log first",
+            Self::MixedIds => {
+                "episode ids are integers in one place and strings in another, so no piece can find its neighbours: cast one"
+            }
             Self::Reappears => {
                 "the episode is in the log more than once; order=\"any\" brings its steps together if they are scattered"
             }
             Self::Duplicate => {
                 "the step is there twice; dedupe=\"identical\" drops rows that are equal in every column used"
             }
-            Self::Gap => "steps are missing before this one; if the rows are only out of order, order=\"any\" sorts the log",
+            Self::Gap => {
+                "steps are missing before this one; if the rows are only out of order, order=\"any\" sorts the log"
+            }
             Self::FirstStep => {
                 "episodes must all start at step 0, or all at step 1; if the rows are only out of order, order=\"any\" sorts the log"
             }
             Self::Truncated => {
                 "the episode was cut off before the horizon, so its later rewards are unknown; truncation=\"as-terminal\" counts them as 0"
             }
-            Self::TooLong => "the episode is longer than the horizon: give a larger horizon=, or filter the log to its first steps",
+            Self::TooLong => {
+                "the episode is longer than the horizon: give a larger horizon=, or filter the log to its first steps"
+            }
         }
     }
 }

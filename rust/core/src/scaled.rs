@@ -104,7 +104,9 @@ impl Scaled {
 
     /// The larger of two values that are not negative.
     pub fn max(self, other: Self) -> Self {
-        let key = |x: Self| if x.is_zero() { (i64::MIN, 0.0) } else { (x.exponent, x.mantissa) };
+        let key = |x: Self| {
+            if x.is_zero() { (i64::MIN, 0.0) } else { (x.exponent, x.mantissa) }
+        };
         if key(other) > key(self) { other } else { self }
     }
 }

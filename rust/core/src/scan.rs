@@ -12,6 +12,7 @@ use crate::accumulators::Accumulators;
 use crate::engine::Engine;
 use crate::episode::{Head, Open};
 use crate::ids::{Id, Ids};
+use crate::inspect::Inspect;
 use crate::problem::{Kind, Place, Problem, Problems};
 
 /// Consecutive rows of one episode.
@@ -162,10 +163,7 @@ impl Scan {
         let (arch, slots) = (pulp::Arch::new(), &self.engine.plan.slots);
         let (mut ok, mut tame) = (true, true);
         for (slot, column) in slots.iter().zip(batch.columns) {
-            let finding = arch.dispatch(
-                #[inline(always)]
-                || slot.check.inspect(column),
-            );
+            let finding = arch.dispatch(Inspect { check: slot.check, column });
             ok &= finding.ok;
             tame &= finding.tame;
         }
@@ -232,22 +230,25 @@ impl Scan {
     }
 
     fn begin(&mut self, id: Id, place: Place, first_step: i64) {
-        // In the middle of a unit an episode begins; at its start only step 0 says so for certain.
-        if self.unit_is_new && first_step != 0 {
+        // In the middle of a unit an episode begins; at its start only step 0 says so for certain, and step 1 where
+        // others have begun there.
+        let begins = first_step == 0 || first_step == 1 && self.partial.first_steps[1].is_some();
+        if self.unit_is_new && !begins {
             let (rows, steps) = (vec![vec![]; self.engine.plan.slots.len()], 0);
             let (complete, truncated, tame) = (false, false, true);
             let head = Head { id, place, first_step, steps, complete, truncated, tame, rows };
             self.current = Current::Head(head);
             return;
         }
-        match first_step {
-            0 | 1 => self.note_first_step(first_step, place, &id),
-            _ => {
-                let value = Some(("step", first_step.to_string()));
-                self.problem(Kind::FirstStep, Some(place), Some(&id), Some(first_step), value);
-            }
+        if let 0 | 1 = first_step {
+            self.note_first_step(first_step, place, &id);
+            self.partial.ids.push(&id, place);
+        } else {
+            let few = self.partial.problems.found < self.engine.plan.problem_limit as u64;
+            let again = few && self.partial.ids.contains(&id);
+            let kind = if again { Kind::Reappears } else { Kind::FirstStep };
+            self.problem(kind, Some(place), Some(&id), Some(first_step), Some(("step", first_step.to_string())));
         }
-        self.partial.ids.push(&id, place);
         self.current = Current::Open(self.open(id, place, first_step));
     }
 
@@ -327,23 +328,24 @@ impl Scan {
 
     /// After the last part of the log: closes what is open, and reports what found no beginning.
     pub fn finish(mut self, mut join: Join) -> Partial {
-        let mut heads: Vec<Head> = std::mem::take(&mut join.heads).into_values().collect();
-        heads.sort_by(|a, b| (a.place, a.first_step).cmp(&(b.place, b.first_step)));
-        for head in heads {
-            let starts_here = head.first_step == 1 && !self.partial.ids.contains(&head.id);
-            if starts_here && self.partial.first_steps[0].is_none() {
+        if self.partial.first_steps[0].is_none() {
+            let mut first: Vec<(Id, i64)> = join.heads.keys().filter(|key| key.1 == 1).cloned().collect();
+            first.sort();
+            for head in first.iter().filter_map(|key| join.heads.remove(key)).collect::<Vec<_>>() {
                 self.note_first_step(1, head.place, &head.id);
                 self.partial.ids.push(&head.id, head.place);
                 let open = self.open(head.id.clone(), head.place, 1);
                 self.connect(&mut join, open, head);
-            } else {
-                self.report_orphan(&join, &head);
             }
         }
+        let mut orphans: Vec<Head> = std::mem::take(&mut join.heads).into_values().collect();
+        orphans.sort_by_key(|head| head.place);
+        orphans.iter().for_each(|head| self.report_orphan(&join, head));
         let mut tails: Vec<Open> = std::mem::take(&mut join.tails).into_values().collect();
         tails.sort_by_key(|open| open.place);
         tails.into_iter().for_each(|open| self.close(open));
         self.report_whole();
+        self.partial.problems.kept.sort();
         self.into_partial(join)
     }
 
@@ -364,13 +366,18 @@ impl Scan {
         if let [Some(_), Some((place, id))] = self.partial.first_steps.clone() {
             self.problem(Kind::FirstStep, Some(place), Some(&id), Some(1), Some(("step", "1".into())));
         }
+        if let Some(place) = self.partial.ids.mixed() {
+            self.problem(Kind::MixedIds, Some(place), None, None, None);
+        }
         let first = i64::from(self.partial.first_steps[0].is_none());
         for (id, place) in self.partial.ids.repeated(self.engine.plan.problem_limit) {
             self.problem(Kind::Reappears, Some(place), Some(&id), Some(first), None);
         }
         let horizon = self.engine.plan.horizon.unwrap_or_else(|| self.engine.sums.longest());
         if !self.engine.plan.truncated_as_terminal {
-            for (length, (_, id, place)) in self.partial.truncated.range(..horizon).map(|(l, t)| (*l, t.clone())).collect::<Vec<_>>() {
+            for (length, (_, id, place)) in
+                self.partial.truncated.range(..horizon).map(|(l, t)| (*l, t.clone())).collect::<Vec<_>>()
+            {
                 let step = Some(first + length.cast_signed() - 1);
                 self.problem(Kind::Truncated, Some(place), Some(&id), step, Some(("truncated", "true".into())));
             }

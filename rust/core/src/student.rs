@@ -31,27 +31,18 @@ pub fn quantile(p: f64, df: f64) -> f64 {
     }
 }
 
-/// P(T > x) for x ≥ 0.
+/// P(T > x) for x > 0.
 fn upper_tail(x: f64, df: f64) -> f64 {
-    let x2 = x * x;
-    // Of the two complementary forms the one whose fraction converges fast.
-    if x2 < df {
-        0.5 - 0.5 * incomplete_beta(0.5, 0.5 * df, x2 / (df + x2), df / (df + x2))
+    let (a, b, square) = (0.5 * df, 0.5, x * x);
+    let (near, far) = (df / (df + square), square / (df + square));
+    // x^a y^b / B(a, b), with ln of a number near 1 taken from its small difference to 1.
+    let front = (-a * (square / df).ln_1p() - b * (df / square).ln_1p() - ln_beta(a, b)).exp();
+    // Of the two complementary fractions the one that converges fast.
+    if near <= (a + 1.0) / (a + b + 2.0) {
+        0.5 * front / a * continued_fraction(a, b, near)
     } else {
-        0.5 * incomplete_beta(0.5 * df, 0.5, df / (df + x2), x2 / (df + x2))
+        0.5 - 0.5 * front / b * continued_fraction(b, a, far)
     }
-}
-
-/// I_x(a, b) with y = 1 − x given apart.
-fn incomplete_beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
-    if x == 0.0 {
-        return 0.0;
-    }
-    if x > (a + 1.0) / (a + b + 2.0) {
-        return 1.0 - incomplete_beta(b, a, y, x);
-    }
-    let front = (a * x.ln() + b * y.ln() - ln_beta(a, b)).exp() / a;
-    front * continued_fraction(a, b, x)
 }
 
 /// The fraction of I_x(a, b), by Lentz's method.

@@ -54,9 +54,10 @@ impl Sum {
 
     /// Adds a · b without rounding the product.
     pub fn add_product(&mut self, a: Scaled, b: Scaled) {
-        for part in product(a, b) {
-            self.add(part);
-        }
+        let ((i, e), (j, f)) = (a.to_integer(), b.to_integer());
+        let full = i128::from(i) * i128::from(j);
+        self.add_integer(full & ((1 << HALF) - 1), e + f);
+        self.add_integer(full >> HALF, e + f + HALF);
     }
 
     /// Adds i · 2^e; |i| < 2^86.

@@ -111,7 +111,9 @@ impl Columns {
 pub fn check_types(spec: &Spec, schema: &Schema) -> Result<(), Failure> {
     let data_type = |name: &str| {
         let field = schema.field_with_name(name);
-        field.map(|field| field.data_type().clone()).map_err(|_| Failure::Input(format!("the log has no column {name:?}")))
+        field
+            .map(|field| field.data_type().clone())
+            .map_err(|_| Failure::Input(format!("the log has no column {name:?}")))
     };
     let wrong = |name: &str, expected: &str, found: &DataType| {
         Err(Failure::Input(format!("column {name:?} must be {expected}, but it is {found}; cast it first")))
@@ -256,7 +258,9 @@ fn widen(
             copy::<UInt64Type>(column, rows, scratch, |x| x as f64);
             inexact::<UInt64Type>(column, rows, name, |x| x <= EXACT as u64, flaws);
         }
-        other => return Err(Failure::Input(format!("column {name:?} must be a number, but it is {other}"))),
+        other => {
+            return Err(Failure::Input(format!("column {name:?} must be a number, but it is {other}")));
+        }
     }
     nulls(column, rows, name, flaws);
     for flaw in &flaws[before..] {
@@ -317,7 +321,9 @@ fn widen_steps(
             steps.extend(values.iter().map(|&step| i64::try_from(step).unwrap_or(i64::MAX - 1)));
             inexact::<UInt64Type>(column, rows, name, |x| x <= EXACT as u64, flaws);
         }
-        other => return Err(Failure::Input(format!("column {name:?} must be an integer, but it is {other}"))),
+        other => {
+            return Err(Failure::Input(format!("column {name:?} must be an integer, but it is {other}")));
+        }
     }
     Ok(())
 }

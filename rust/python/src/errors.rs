@@ -1,5 +1,9 @@
 //! Failures that are not problems of the log's rows, as Python exceptions.
 
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::path::Path;
+
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -46,6 +50,28 @@ where
 /// A value error of our own making.
 pub fn bad_state(why: offpolicy_core::wire::NotAState) -> PyErr {
     PyValueError::new_err(why.0)
+}
+
+thread_local! {
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A fault inside `guarded` becomes an error, so it need not be printed too.
+pub fn quiet_guarded_panics() {
+    let print = take_hook();
+    set_hook(Box::new(move |panic| {
+        if !GUARDED.get() {
+            print(panic);
+        }
+    }));
+}
+
+/// A damaged file may trip the decoder: that is the file's fault, not a crash.
+pub fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    GUARDED.set(true);
+    let result = catch_unwind(AssertUnwindSafe(read));
+    GUARDED.set(false);
+    result.unwrap_or_else(|panic| Err(Failure::File(path.display().to_string(), panic_message(&*panic))))
 }
 
 /// What a panic said.

@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    errors::quiet_guarded_panics();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<partial::Partial>()?;
     module.add_class::<partial::Whole>()?;

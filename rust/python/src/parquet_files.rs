@@ -1,8 +1,7 @@
 //! Parquet files: threads decode and fold row groups side by side, in bounded memory.
 
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use offpolicy_core::problem::Place;
@@ -11,7 +10,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader
 use pyo3::prelude::*;
 
 use crate::columns::{Columns, check_types};
-use crate::errors::{Failure, panic_message};
+use crate::errors::{Failure, guarded};
 use crate::partial::Partial;
 use crate::workers::{Job, Worker};
 
@@ -48,13 +47,8 @@ impl Source {
     }
 }
 
-fn failed(path: &std::path::Path, error: impl std::fmt::Display) -> Failure {
+fn failed(path: &Path, error: impl std::fmt::Display) -> Failure {
     Failure::File(path.display().to_string(), error.to_string())
-}
-
-/// A damaged file may trip the decoder: that is the file's fault, not a crash.
-fn guarded<T>(path: &std::path::Path, read: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| Err(failed(path, panic_message(&*panic))))
 }
 
 /// Column names and row-group sizes of a file.

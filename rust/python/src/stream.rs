@@ -36,7 +36,8 @@ impl Iterator for Stream {
 #[expect(unsafe_code, reason = "the Arrow PyCapsule interface hands over a C struct")]
 pub fn import(object: &Bound<'_, PyAny>) -> PyResult<Stream> {
     let capsule = object.call_method0("__arrow_c_stream__")?;
-    let capsule = capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("__arrow_c_stream__ gave no capsule"))?;
+    let capsule =
+        capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("__arrow_c_stream__ gave no capsule"))?;
     let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
     // Safety: the capsule's name says that it holds this struct; `from_raw` moves it out and leaves a released one.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr().cast()) };
@@ -69,8 +70,12 @@ pub fn scan_stream(
     let partial = job.run(py, |worker| {
         loop {
             let (batch, row) = {
-                let Ok(mut guard) = shared.lock() else { return Ok(()) };
-                let Some(batch) = guard.0.next() else { return Ok(()) };
+                let Ok(mut guard) = shared.lock() else {
+                    return Ok(());
+                };
+                let Some(batch) = guard.0.next() else {
+                    return Ok(());
+                };
                 let batch = batch.map_err(failed)?;
                 let row = guard.1;
                 guard.1 += batch.num_rows() as u64;

@@ -1,0 +1,55 @@
+//! Where a column changes its value: the cuts between episodes.
+
+/// Ids looked at together.
+const STRIDE: usize = 32;
+
+/// Calls `found` with start and length of each run of equal ids.
+pub fn equal_runs<T: PartialEq>(ids: &[T], found: impl FnMut(usize, usize)) {
+    pulp::Arch::new().dispatch(EqualRuns { ids, found });
+}
+
+/// The search, compiled for each instruction set and chosen when it runs.
+struct EqualRuns<'a, T, F> {
+    ids: &'a [T],
+    found: F,
+}
+
+impl<T: PartialEq, F: FnMut(usize, usize)> pulp::WithSimd for EqualRuns<'_, T, F> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(mut self, _simd: S) {
+        let mut start = 0;
+        while start < self.ids.len() {
+            let length = run_length(&self.ids[start..]);
+            (self.found)(start, length);
+            start += length;
+        }
+    }
+}
+
+/// How many of the first ids are equal.
+#[inline(always)]
+fn run_length<T: PartialEq>(ids: &[T]) -> usize {
+    let first = &ids[0];
+    let (chunks, _) = ids.as_chunks::<STRIDE>();
+    let whole = chunks.iter().take_while(|chunk| chunk.iter().fold(true, |same, id| same & (id == first))).count();
+    let rest = &ids[whole * STRIDE..];
+    whole * STRIDE + rest.iter().position(|id| id != first).unwrap_or(rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn runs_are_maximal_and_cover_all(lengths in prop::collection::vec(1..100usize, 0..20)) {
+            let ids: Vec<i64> = (0..).zip(&lengths).flat_map(|(id, &n)| vec![id % 3; n]).collect();
+            let mut found = vec![];
+            equal_runs(&ids, |start, length| found.push((start, length)));
+            let starts = lengths.iter().scan(0, |next, n| Some(std::mem::replace(next, *next + n)));
+            prop_assert_eq!(found, starts.zip(lengths.iter().copied()).collect::<Vec<_>>());
+        }
+    }
+}
