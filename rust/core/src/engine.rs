@@ -68,9 +68,17 @@ impl Engine {
         }
     }
 
-    /// Adds rows to a trajectory.
-    pub fn push(&mut self, open: &mut Open, columns: &[&[f64]], rows: Range<usize>, tame: bool) {
+    /// Adds rows to a trajectory; `last` if none follow.
+    pub fn push(&mut self, open: &mut Open, columns: &[&[f64]], rows: Range<usize>, tame: bool, last: bool) {
         let Range { mut start, end } = rows;
+        let padded = (end - start).next_multiple_of(LANES);
+        if last && open.buffered == 0 && start + padded <= columns[0].len() {
+            // What stands behind the last row is of another trajectory: padding as good as any.
+            let (valid, block) = (end - start, open.steps as usize / LANES);
+            self.fold(open, &Rows { columns, start, len: padded, valid, block, tame });
+            open.steps += valid as u64;
+            return;
+        }
         if open.buffered > 0 {
             start += buffer(open, columns, start..end.min(start + LANES - open.buffered), tame);
             if open.buffered == LANES {
@@ -150,7 +158,7 @@ impl Engine {
                     self.c.resize(rows.len - at + 1, 1.0);
                     blocks - done
                 }
-                _ => state.carry.cumulate(&self.rho[p][at..], &mut self.c),
+                _ => state.carry.cumulate(&self.rho[p][at..], rows.valid - at, &mut self.c),
             };
             let whole = count > 0;
             let count = count.max(1);
@@ -160,7 +168,7 @@ impl Engine {
                 (&self.c[..=count * LANES], None)
             } else {
                 let rho = scaled_ratio(&self.plan, p, rows, row);
-                wild = state.carry.cumulate_scaled(rho);
+                wild = state.carry.cumulate_scaled(rho, steps);
                 (&[], Some(&wild))
             };
             let piece = Piece { c, exponent, block, row, steps };

@@ -30,11 +30,21 @@ impl<T: PartialEq, F: FnMut(usize, usize)> pulp::WithSimd for EqualRuns<'_, T, F
 /// How many of the first ids are equal.
 #[inline(always)]
 fn run_length<T: PartialEq>(ids: &[T]) -> usize {
-    let first = &ids[0];
-    let (chunks, _) = ids.as_chunks::<STRIDE>();
-    let whole = chunks.iter().take_while(|chunk| chunk.iter().fold(true, |same, id| same & (id == first))).count();
-    let rest = &ids[whole * STRIDE..];
-    whole * STRIDE + rest.iter().position(|id| id != first).unwrap_or(rest.len())
+    let (first, mut length) = (&ids[0], 1);
+    while let Some(chunk) = ids.get(length..length + STRIDE) {
+        let mut same = true;
+        for id in chunk {
+            same &= id == first;
+        }
+        if !same {
+            break;
+        }
+        length += STRIDE;
+    }
+    while ids.get(length) == Some(first) {
+        length += 1;
+    }
+    length
 }
 
 #[cfg(test)]

@@ -114,8 +114,8 @@ impl Scan {
         for flaw in batch.flaws {
             self.report_flaw(batch, flaw);
         }
-        for run in batch.runs {
-            self.push_run(batch, run, tame);
+        for (index, run) in batch.runs.iter().enumerate() {
+            self.push_run(batch, run, tame, index + 1 < batch.runs.len());
         }
     }
 
@@ -173,7 +173,7 @@ impl Scan {
         tame
     }
 
-    fn push_run(&mut self, batch: &Batch, run: &Run, tame: bool) {
+    fn push_run(&mut self, batch: &Batch, run: &Run, tame: bool, last: bool) {
         let place = Place { row: batch.place.row + run.start as u64, ..batch.place };
         let steps = &batch.steps[run.start..][..run.len];
         let first = steps[0];
@@ -196,11 +196,12 @@ impl Scan {
             }
         }
         self.check_truncated(batch, run, place, first);
-        self.extend(batch, run, place, steps[run.len - 1], tame);
+        self.extend(batch, run, place, tame, last);
     }
 
-    fn extend(&mut self, batch: &Batch, run: &Run, place: Place, last: i64, tame: bool) {
+    fn extend(&mut self, batch: &Batch, run: &Run, place: Place, tame: bool, last: bool) {
         let (broken, rows) = (self.broken(), run.start..run.start + run.len);
+        let last_step = batch.steps[rows.end - 1];
         match &mut self.current {
             Current::Nothing => {}
             Current::Head(head) => {
@@ -211,19 +212,25 @@ impl Scan {
                     head.tame &= tame;
                 }
                 // After a problem the steps need not be consecutive: the last one tells what comes next.
-                head.steps = (last + 1 - head.first_step).max(0).cast_unsigned();
+                head.steps = (last_step + 1 - head.first_step).max(0).cast_unsigned();
             }
             Current::Open(open) => {
                 if broken {
-                    open.steps = (last + 1 - open.first_step).max(0).cast_unsigned();
+                    open.steps = (last_step + 1 - open.first_step).max(0).cast_unsigned();
                 } else {
-                    self.engine.push(open, batch.columns, rows, tame);
+                    self.engine.push(open, batch.columns, rows, tame, last);
                 }
                 let (steps, first_step) = (open.steps, open.first_step);
                 let horizon = self.engine.plan.horizon.filter(|&horizon| steps > horizon);
                 if let Some(horizon) = horizon {
                     let step = Some(first_step + horizon.cast_signed());
-                    self.problem(Kind::TooLong, Some(place), Some(&run.id), step, Some(("step", last.to_string())));
+                    self.problem(
+                        Kind::TooLong,
+                        Some(place),
+                        Some(&run.id),
+                        step,
+                        Some(("step", last_step.to_string())),
+                    );
                 }
             }
         }
@@ -317,7 +324,7 @@ impl Scan {
             open.steps += head.steps;
         } else {
             let columns: Vec<&[f64]> = head.rows.iter().map(|rows| &rows[..]).collect();
-            self.engine.push(&mut open, &columns, 0..head.steps as usize, head.tame);
+            self.engine.push(&mut open, &columns, 0..head.steps as usize, head.tame, head.complete);
         }
         if head.complete {
             self.close(open);

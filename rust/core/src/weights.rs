@@ -40,21 +40,25 @@ impl Carry {
     }
 
     /// Writes ρ_{1:t} / 2^exponent to `out`, the value before the first step in front. Stops after the block in which the
-    /// product left its range, or before one whose ratios are extreme; returns the number of blocks done.
+    /// product left its range, or before one whose ratios are extreme; returns the number of blocks done. Of the ratios
+    /// `steps` exist, and the product is that of these.
     #[inline(always)]
-    pub fn cumulate(&mut self, rho: &[f64], out: &mut Vec<f64>) -> usize {
+    pub fn cumulate(&mut self, rho: &[f64], steps: usize, out: &mut Vec<f64>) -> usize {
         out.resize(rho.len() + 1, 0.0);
         out[0] = self.mantissa;
         let mut done = 0;
-        for (rho, out) in rho.chunks_exact(LANES).zip(out[1..].chunks_exact_mut(LANES)) {
+        for (rho, c_t) in rho.chunks_exact(LANES).zip(out[1..].chunks_exact_mut(LANES)) {
             let rho = Block::<f64>::load(rho);
             if !tame(rho) {
                 break;
             }
             let c = rho.cumulative_product() * Block::splat(self.mantissa);
-            out.copy_from_slice(&c.0);
+            c_t.copy_from_slice(&c.0);
             self.mantissa = c.0[LANES - 1];
             done += 1;
+            if done * LANES > steps {
+                self.mantissa = c.0[steps % LANES - 1];
+            }
             let in_range = self.mantissa >= exp2(-CARRY_EXPONENT) && self.mantissa <= exp2(CARRY_EXPONENT);
             if !in_range && self.mantissa != 0.0 {
                 self.set(self.value());
@@ -64,11 +68,11 @@ impl Carry {
         done
     }
 
-    /// The same for one block of any ratios, not scaled.
-    pub fn cumulate_scaled(&mut self, rho: Block<Scaled>) -> [Scaled; LANES + 1] {
+    /// The same for one block of any ratios, not scaled, of which the first `steps` exist.
+    pub fn cumulate_scaled(&mut self, rho: Block<Scaled>, steps: usize) -> [Scaled; LANES + 1] {
         let start = self.value();
         let c = rho.cumulative_product() * Block([start; LANES]);
-        self.set(c.0[LANES - 1]);
+        self.set(c.0[steps - 1]);
         std::array::from_fn(|j| if j == 0 { start } else { c.0[j - 1] })
     }
 
@@ -91,14 +95,15 @@ mod tests {
 
     fn scaled(rho: &[f64]) -> Vec<Scaled> {
         let mut carry = Carry::default();
-        rho.chunks(LANES).flat_map(|r| carry.cumulate_scaled(Block::load(r))[1..].to_vec()).collect()
+        rho.chunks(LANES).flat_map(|r| carry.cumulate_scaled(Block::load(r), LANES)[1..].to_vec()).collect()
     }
 
     fn vectorised(rho: &[f64]) -> Vec<Scaled> {
         let (mut carry, mut out, mut all) = (Carry::default(), vec![], vec![]);
         while all.len() < rho.len() {
             let e = carry.exponent();
-            let done = carry.cumulate(&rho[all.len()..], &mut out) * LANES;
+            let rest = &rho[all.len()..];
+            let done = carry.cumulate(rest, rest.len(), &mut out) * LANES;
             assert!(done > 0);
             all.extend(out[1..=done].iter().map(|&c| Scaled::new(c, e)));
         }

@@ -19,7 +19,7 @@ use crate::errors::Failure;
 use crate::runs::find_runs;
 
 /// Rows converted and folded together: their columns stay in the cache between the two.
-const SLAB: usize = 2048;
+const SLAB: usize = 8192;
 /// The largest integer below which all are exact in f64.
 const EXACT: i64 = 1 << 53;
 
