@@ -52,7 +52,7 @@ class Contest:
         self.record(min(our_seconds), min(peer_seconds), rows)
 
     def record(self, ours: float, peer: float | None, rows: int) -> None:
-        """Keep the outcome in the JSON; fail beyond the guard if small, beyond the bar if that is required."""
+        """Keep the outcome in the JSON; fail beyond the guard if small, or the bar if required."""
         ratio = self.bar.ratio(ours, peer)
         limit = self.bar.guard if self.small else self.bar.limit
         met = self.bar.met(ratio, limit)
