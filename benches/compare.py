@@ -11,20 +11,19 @@ from pathlib import Path
 
 from bars import BARS
 from rich import box
-from rich.console import Console
 from rich.table import Table
-from table import number, outcomes, read
+from table import console, number, outcomes, read
 
 
 def comparison(before: dict, after: dict) -> Table:
-    """By bar: the ratio and our own time in both runs, and how much faster the second is."""
+    """By bar, where the size is the same: the ratio and our own time in both runs, and the speed-up."""
     old, new = outcomes(before), outcomes(after)
     table = Table(box=box.SIMPLE)
     table.add_column("what")
     for heading in ("ratio before", "after", "ours before", "after", "speed-up"):
         table.add_column(heading, justify="right", no_wrap=True)
     for bar_id, bar in BARS.items():
-        if bar_id in old and bar_id in new:
+        if bar_id in old and bar_id in new and old[bar_id]["rows"] == new[bar_id]["rows"]:
             a, b = old[bar_id], new[bar_id]
             ratios = (number(bar, a["ratio"]), number(bar, b["ratio"]))
             table.add_row(bar.what, *ratios, _amount(a), _amount(b), f"{a['ours'] / b['ours']:.2f} ×")
@@ -50,10 +49,9 @@ def main() -> None:
     parser.add_argument("after", type=Path)
     options = parser.parse_args()
     before, after = read(options.before), read(options.after)
-    console = Console()
-    console.print(f"before: {_name(before)}; after: {_name(after)}", comparison(before, after))
+    console().print(f"before: {_name(before)}; after: {_name(after)}", comparison(before, after))
     if before["machine_info"]["node"] != after["machine_info"]["node"]:
-        console.print("Different machines: compare the ratios only.")
+        console().print("Different machines: compare the ratios only.")
 
 
 if __name__ == "__main__":

@@ -54,6 +54,12 @@ def markdown(found: dict[str, dict], not_run: dict[str, str]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
+def console() -> Console:
+    """Wide enough for the table where the output is no terminal."""
+    found = Console()
+    return found if found.is_terminal else Console(width=140)
+
+
 def number(bar: Bar, ratio: float) -> str:
     """A ratio or a limit, in the unit of its bar."""
     if bar.kind is Kind.MEMORY:
@@ -108,7 +114,7 @@ def main() -> None:
     if options.markdown:
         print(markdown(found, not_run), f"\nMeasured on {run['machine_info']['node']}.", sep="\n")
     else:
-        Console().print(rich_table(found, not_run), run["machine_info"]["node"])
+        console().print(rich_table(found, not_run), run["machine_info"]["node"])
 
 
 if __name__ == "__main__":
