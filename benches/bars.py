@@ -1,0 +1,60 @@
+"""What must be reached, all of it, as data. A bar that is not met is shown as such in the table.
+
+Ratios of times measured in one run travel between machines; times do not. `guard` is the same bar with much
+slack, for the small version that CI runs: it catches a regression, not noise.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """How a ratio is made of our time and the peer's, and on which side of the bar it must be."""
+
+    SPEED = "at least so many times the peer's rows a second"
+    TIME = "at most so many times the peer's time"
+    EXTRA = "at most this part of the peer's time on top of it"
+    MEMORY = "at most so many megabytes"
+    GROWTH = "at most so many times the peer's memory"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One row of the table; `limit` None is for comparison only."""
+
+    what: str
+    kind: Kind
+    limit: float | None
+    guard: float | None
+
+    def ratio(self, ours: float, peer: float | None) -> float:
+        """The number that is held against the limit; seconds or megabytes in."""
+        if self.kind is Kind.SPEED:
+            return peer / ours
+        if self.kind is Kind.EXTRA:
+            return ours / peer - 1
+        return ours if peer is None else ours / peer
+
+    def met(self, ratio: float, limit: float | None) -> bool | None:
+        """None where nothing is required."""
+        if limit is None:
+            return None
+        return ratio >= limit if self.kind is Kind.SPEED else ratio <= limit
+
+
+BARS = {
+    "numba": Bar("in memory / Numba loop, two threads, told the shape", Kind.SPEED, 0.8, 0.3),
+    "numba_from_log": Bar("in memory / Numba loop that finds the episodes", Kind.SPEED, None, None),
+    "numpy": Bar("in memory / NumPy on dense arrays", Kind.SPEED, 3.0, 1.0),
+    "polars": Bar("in memory / Polars query", Kind.SPEED, 10.0, 3.0),
+    "scope_rl": Bar("in memory / SCOPE-RL 0.2.1 on prepared arrays", Kind.SPEED, 30.0, 8.0),
+    "decode_values": Bar("Parquet, no error of step-wis / pyarrow decoding only", Kind.TIME, 1.3, 3.0),
+    "decode": Bar("Parquet, with all errors / pyarrow decoding only", Kind.TIME, 1.9, 4.0),
+    "duckdb": Bar("Parquet / DuckDB SQL", Kind.SPEED, 5.0, 1.5),
+    "polars_streaming": Bar("Parquet / Polars streaming query", Kind.SPEED, 3.0, 1.0),
+    "memory": Bar("Parquet, peak memory", Kind.MEMORY, 600.0, 600.0),
+    "memory_growth": Bar("Parquet, peak memory / that of a quarter of the rows", Kind.GROWTH, None, 1.5),
+    "policy": Bar("one more policy in the scan / the first alone", Kind.EXTRA, 0.7, 1.2),
+    "mixture": Bar("a mixture, step-is and step-wis / its policy alone", Kind.EXTRA, 0.4, 1.0),
+    "horizon": Bar("H = 10,000 / H = 100, equal rows", Kind.TIME, 1.5, 4.0),
+}

@@ -1,0 +1,76 @@
+"""Ours against a peer: both checked, warmed up, then timed in turns; the best round of each counts.
+
+pytest-benchmark times ours; the peer runs in its `setup`, so that rounds alternate and noise hits both.
+"""
+
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from bars import BARS, Bar
+
+_REST = 0.05
+"""Seconds between turns: OpenMP's and BLAS's threads wait actively for a while, on our cores."""
+
+_MORE = 4
+"""How often as many rounds are added while a guard is not met: noise passes, a regression stays."""
+
+
+@dataclass
+class Contest:
+    """What a benchmark does with one bar."""
+
+    bar_id: str
+    benchmark: object
+    small: bool
+    require_bars: bool
+
+    @property
+    def bar(self) -> Bar:
+        return BARS[self.bar_id]
+
+    def race(self, ours: Callable[[], object], peer: Callable[[], object], rows: int, rounds: int) -> None:
+        """Time both, `rounds` times in turns, and hold the ratio of the best against the bar."""
+        peer_seconds = []
+
+        def peers_turn() -> None:
+            _rest()
+            peer_seconds.append(_seconds(peer))
+            _rest()
+
+        ours()
+        peer()
+        self.benchmark.pedantic(ours, setup=peers_turn, rounds=rounds)
+        our_seconds = [self.benchmark.stats.stats.min]
+        for _ in range(_MORE * rounds if self.small else 0):
+            if self.bar.met(self.bar.ratio(min(our_seconds), min(peer_seconds)), self.bar.guard) is not False:
+                break
+            peers_turn()
+            our_seconds.append(_seconds(ours))
+        self.record(min(our_seconds), min(peer_seconds), rows)
+
+    def record(self, ours: float, peer: float | None, rows: int) -> None:
+        """Keep the outcome in the JSON; fail beyond the guard if small, or the bar if required."""
+        ratio = self.bar.ratio(ours, peer)
+        limit = self.bar.guard if self.small else self.bar.limit
+        met = self.bar.met(ratio, limit)
+        self.benchmark.extra_info.update(
+            bar=self.bar_id, rows=rows, ours=ours, peer=peer, ratio=ratio, limit=limit, met=met
+        )
+        if met is False and (self.small or self.require_bars):
+            pytest.fail(
+                f"{self.bar.what}: {ratio:.3g}, must be {self.bar.kind.value}: {limit:g}", pytrace=False
+            )
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def _rest() -> None:
+    gc.collect()
+    time.sleep(_REST)

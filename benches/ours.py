@@ -1,0 +1,36 @@
+"""This package in the race: one call, two threads, all checks of bad input on."""
+
+import offpolicy as op
+import pytest
+from agreement import agree, agree_on_parquet
+from definition import ESTIMATORS, Estimate, Estimates
+from workload import DISCOUNT
+
+THREADS = 2
+
+
+def evaluate(log, estimators=ESTIMATORS, **options) -> op.Evaluation:
+    return op.evaluate(log, discount=DISCOUNT, estimators=list(estimators), threads=THREADS, **options)
+
+
+def evaluate_without_wis_error(log) -> op.Evaluation:
+    """The three values, and the errors of step-is and dr: what one pass gives."""
+    pytest.skip("op.evaluate cannot leave out the error of step-wis")
+
+
+def policy(target_prob: str, **model: str) -> op.PolicyColumns:
+    return op.PolicyColumns(target_prob=target_prob, **model)
+
+
+def mixture(of: str, alpha: float) -> op.PolicyColumns:
+    return op.PolicyColumns(mixture_of=of, alpha=alpha)
+
+
+def run(log) -> Estimates:
+    found = evaluate(log)
+    return {name: Estimate(found[name].value, found[name].std_error) for name in ESTIMATORS}
+
+
+def check() -> None:
+    agree(run)
+    agree_on_parquet(run)
