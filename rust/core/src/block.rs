@@ -10,6 +10,9 @@ use crate::scaled::Scaled;
 /// Steps in a block.
 pub const LANES: usize = 8;
 
+/// Eight consecutive values of a column.
+pub type Eight = [f64; LANES];
+
 /// What the recursions compute with: f64, or [`Scaled`] where f64 would leave its range.
 pub trait Real: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
     /// The number itself.
@@ -34,10 +37,9 @@ impl Real for Scaled {
 pub struct Block<T>(pub [T; LANES]);
 
 impl<T: Real> Block<T> {
-    /// Reads eight steps of a column.
+    /// Eight steps of a column.
     #[inline(always)]
-    pub fn load(column: &[f64]) -> Self {
-        let steps: &[f64; LANES] = column[..LANES].try_into().expect("a slice of eight");
+    pub fn load(steps: &Eight) -> Self {
         Self(steps.map(T::real))
     }
 
@@ -47,13 +49,16 @@ impl<T: Real> Block<T> {
         Self([T::real(x); LANES])
     }
 
-    /// ρ_1, ρ_1ρ_2, …, ρ_1⋯ρ_8, in three doubling rounds.
+    /// ρ_1, ρ_1ρ_2, …, ρ_1⋯ρ_8, in three doubling rounds. `one` is 1, but unknown to the compiler: it would leave out
+    /// those products and with them the vector instructions.
     #[inline(always)]
-    pub fn cumulative_product(self) -> Self {
-        let [a, b, c, d, e, f, g, h] = self.0;
-        let [a, b, c, d, e, f, g, h] = [a, a * b, b * c, c * d, d * e, e * f, f * g, g * h];
-        let [a, b, c, d, e, f, g, h] = [a, b, a * c, b * d, c * e, d * f, e * g, f * h];
-        Self([a, b, c, d, a * e, b * f, c * g, d * h])
+    pub fn cumulative_product(self, one: T) -> Self {
+        let [a, b, c, d, e, f, g, _] = self.0;
+        let pairs = self * Self([one, a, b, c, d, e, f, g]);
+        let [a, b, c, d, e, f, _, _] = pairs.0;
+        let fours = pairs * Self([one, one, a, b, c, d, e, f]);
+        let [a, b, c, d, _, _, _, _] = fours.0;
+        fours * Self([one, one, one, one, a, b, c, d])
     }
 }
 
@@ -79,6 +84,6 @@ mod tests {
     #[test]
     fn cumulative_products_of_powers_of_two() {
         let block = Block::<f64>::load(&[2.0, 4.0, 0.5, 1.0, 8.0, 0.25, 2.0, 2.0]);
-        assert_eq!(block.cumulative_product().0, [2.0, 8.0, 4.0, 4.0, 32.0, 8.0, 16.0, 32.0]);
+        assert_eq!(block.cumulative_product(1.0).0, [2.0, 8.0, 4.0, 4.0, 32.0, 8.0, 16.0, 32.0]);
     }
 }

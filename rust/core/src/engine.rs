@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::accumulators::{Accumulators, PolicySums, TrajectoryValue};
-use crate::block::{Block, LANES};
+use crate::block::{Block, Eight, LANES};
 use crate::episode::{Open, PolicyState};
 use crate::estimators::dr::Dr;
 use crate::estimators::dr_bsl::DrBsl;
@@ -171,8 +171,8 @@ impl Engine {
                 wild = state.carry.cumulate_scaled(rho, steps);
                 (&[], Some(&wild))
             };
-            let piece = Piece { c, exponent, block, row, steps };
-            let source = Source { columns: rows.columns, policy, reward: self.plan.reward };
+            let piece = Piece { c, exponent, block, steps };
+            let source = Source { columns: rows.columns, policy, reward: self.plan.reward, row };
             let target = Fold { piece: &piece, scaled, source };
             let terms = self.work[p].iter().flat_map(|work| &work.terms);
             for (&(table, form), lanes) in terms.zip(&mut state.lanes) {
@@ -293,7 +293,7 @@ fn shift_transition_ratio(policy: &Policy, state: &mut PolicyState, rows: &Rows,
 
 /// ρ_t of eight rows of any magnitude.
 fn scaled_ratio(plan: &Plan, p: usize, rows: &Rows, row: usize) -> Block<Scaled> {
-    let load = |slot: usize| Block::<Scaled>::load(&rows.columns[slot][row..]);
+    let load = |slot: usize| Block::<Scaled>::load(&by_blocks(rows.columns[slot], row)[0]);
     match plan.policies[p].ratio {
         Ratio::One => Block::splat(1.0),
         Ratio::Probabilities { behavior, target } => {
@@ -305,6 +305,12 @@ fn scaled_ratio(plan: &Plan, p: usize, rows: &Rows, row: usize) -> Block<Scaled>
             Block::splat(1.0 - alpha) * scaled_ratio(plan, of, rows, row) + Block::splat(alpha)
         }
     }
+}
+
+/// A column or table from an index on, by blocks.
+#[inline(always)]
+fn by_blocks(values: &[f64], from: usize) -> &[Eight] {
+    values.get(from..).unwrap_or(&[]).as_chunks().0
 }
 
 fn first_zero(piece: &Piece, scaled: Option<&[Scaled; LANES + 1]>) -> Option<u64> {
@@ -320,12 +326,19 @@ struct Source<'a> {
     columns: &'a [&'a [f64]],
     policy: &'a Policy,
     reward: usize,
+    row: usize,
 }
 
 impl<'a> Source<'a> {
+    /// Rows of a slot from the piece's first on, by blocks.
     #[inline(always)]
-    fn get(&self, slot: Option<usize>) -> &'a [f64] {
-        slot.map_or(&[], |slot| self.columns[slot])
+    fn slot(&self, slot: usize) -> &'a [Eight] {
+        self.columns[slot][self.row..].as_chunks().0
+    }
+
+    #[inline(always)]
+    fn get(&self, slot: Option<usize>) -> &'a [Eight] {
+        slot.map_or(&[], |slot| self.slot(slot))
     }
 }
 
@@ -346,27 +359,28 @@ impl Fold<'_> {
             Table::OverPreviousWeight => &own.over_previous_weight,
         };
         let source = &self.source;
-        let (policy, reward) = (source.policy, source.columns[source.reward]);
+        let (policy, reward) = (source.policy, source.slot(source.reward));
+        let steps = |table| by_blocks(table, self.piece.block * LANES);
         let (q_hat, v_hat) = (source.get(policy.q_hat), source.get(policy.v_hat));
         match form {
             Form::StepIs => self.fold(&StepIs { reward }, table, lanes),
             Form::Dr => self.fold(&Dr { reward, q_hat, v_hat }, table, lanes),
-            Form::DrBsl => self.fold(&DrBsl { reward, baseline: &tables.baseline }, table, lanes),
+            Form::DrBsl => self.fold(&DrBsl { reward, baseline: steps(&tables.baseline) }, table, lanes),
             Form::DrV2 => {
-                let r_hat = source.get(policy.r_hat);
+                let (r_hat, previous_ratio) = (source.get(policy.r_hat), by_blocks(previous_ratio, source.row));
                 self.fold(&DrV2 { reward, r_hat, v_hat, previous_ratio }, table, lanes);
             }
             Form::Residual => self.fold(&Residual { reward, q_hat }, table, lanes),
             Form::Value => self.fold(&Value { v_hat }, table, lanes),
             Form::StepWisInfluence => {
-                self.fold(&StepWisInfluence { reward, mean_reward: &own.mean_reward }, table, lanes);
+                self.fold(&StepWisInfluence { reward, mean_reward: steps(&own.mean_reward) }, table, lanes);
             }
             Form::ResidualInfluence => {
-                let term = ResidualInfluence { reward, q_hat, mean_residual: &own.mean_residual };
+                let term = ResidualInfluence { reward, q_hat, mean_residual: steps(&own.mean_residual) };
                 self.fold(&term, table, lanes);
             }
             Form::ValueInfluence => {
-                self.fold(&ValueInfluence { v_hat, mean_value: &own.mean_value }, table, lanes);
+                self.fold(&ValueInfluence { v_hat, mean_value: steps(&own.mean_value) }, table, lanes);
             }
         }
     }
@@ -374,7 +388,7 @@ impl Fold<'_> {
     #[inline(always)]
     fn step_sum(&self, form: StepForm, sums: &mut PolicySums) {
         let source = &self.source;
-        let reward = source.columns[source.reward];
+        let reward = source.slot(source.reward);
         let (q_hat, v_hat) = (source.get(source.policy.q_hat), source.get(source.policy.v_hat));
         match form {
             StepForm::Weight => self.scatter(&Weight, &mut sums.weight),
@@ -388,7 +402,7 @@ impl Fold<'_> {
     fn fold(&self, term: &impl Term, table: &StepTable, lanes: &mut Lanes) {
         match self.scaled {
             None => self.piece.fold(term, table, lanes),
-            Some(c) => fold_scaled(self.piece, c, term, table, lanes),
+            Some(c) => fold_scaled(self.piece, 0, c, term, table, lanes),
         }
     }
 

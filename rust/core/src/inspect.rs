@@ -1,7 +1,10 @@
 //! What the values of a column must be, checked at the speed of the column.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
+use crate::plan::Slot;
 use crate::problem::Kind;
 
 /// Probabilities may exceed 1 by rounding.
@@ -9,6 +12,9 @@ const ONE: f64 = 1.0 + 4.0 * f64::EPSILON;
 /// Magnitudes whose products with tame weights stay within f64.
 const TINY: f64 = 4.909093465297727e-91; // 2^-300
 const HUGE: f64 = 1.6069380442589903e60; // 2^200
+
+/// Rows of a column that are looked at together.
+const STRIDE: usize = 64;
 
 /// The values a column may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +45,25 @@ impl Check {
     /// Looks at a whole column.
     #[inline(always)]
     pub fn inspect(self, column: &[f64]) -> Finding {
+        let good = Finding { ok: true, tame: true };
+        if self.is_ordinary(column) { good } else { self.inspect_closely(column) }
+    }
+
+    /// True if all values are allowed and of ordinary magnitude. Bits of floats of one sign are ordered as the floats are,
+    /// so that one comparison of integers sees NaN, infinities and wrong signs too.
+    #[inline(always)]
+    fn is_ordinary(self, column: &[f64]) -> bool {
+        match self {
+            Self::Finite => within(column, |bits| bits & (u64::MAX >> 1), true, HUGE),
+            Self::PositiveProbability => within(column, |bits| bits, false, ONE),
+            Self::Probability => within(column, |bits| bits, true, ONE),
+            Self::PositiveDensity => within(column, |bits| bits, false, HUGE),
+            Self::NonNegative => within(column, |bits| bits, true, HUGE),
+        }
+    }
+
+    #[cold]
+    fn inspect_closely(self, column: &[f64]) -> Finding {
         match self {
             Self::Finite => all(column, |x| x.abs() <= f64::MAX),
             Self::PositiveProbability => all(column, |x| (x > 0.0) & (x <= ONE)),
@@ -73,38 +98,57 @@ impl Check {
     }
 }
 
-/// A call of `inspect`, compiled for each instruction set and chosen when it runs.
+/// A look at all columns of some rows, compiled for each instruction set and chosen when it runs.
 pub struct Inspect<'a> {
     /// What the values must be.
-    pub check: Check,
+    pub slots: &'a [Slot],
     /// The values.
-    pub column: &'a [f64],
+    pub columns: &'a [&'a [f64]],
+    /// Which of them.
+    pub rows: Range<usize>,
 }
 
 impl pulp::WithSimd for Inspect<'_> {
     type Output = Finding;
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _simd: S) -> Finding {
-        self.check.inspect(self.column)
+        let Range { start, end } = self.rows;
+        let mut ordinary = true;
+        // A few rows of every column in turn: memory then serves all columns at once.
+        for from in (start..end).step_by(STRIDE) {
+            for (slot, column) in self.slots.iter().zip(self.columns) {
+                ordinary &= slot.check.is_ordinary(&column[from..end.min(from + STRIDE)]);
+            }
+        }
+        let mut all = Finding { ok: true, tame: true };
+        if !ordinary {
+            for (slot, column) in self.slots.iter().zip(self.columns) {
+                let finding = slot.check.inspect(&column[start..end]);
+                all.ok &= finding.ok;
+                all.tame &= finding.tame;
+            }
+        }
+        all
     }
 }
 
 #[inline(always)]
+fn within(column: &[f64], key: impl Fn(u64) -> u64, zero: bool, high: f64) -> bool {
+    let (low, high) = (TINY.to_bits(), high.to_bits());
+    let mut ok = true;
+    for x in column {
+        let key = key(x.to_bits());
+        ok &= (key.wrapping_sub(low) <= high - low) | (zero & (key == 0));
+    }
+    ok
+}
+
 fn all(column: &[f64], allowed: impl Fn(f64) -> bool) -> Finding {
-    const STRIDE: usize = 64;
     let mut finding = Finding { ok: true, tame: true };
-    let mut look = |part: &[f64]| {
-        let (mut ok, mut tame) = (true, true);
-        for &x in part {
-            ok &= allowed(x);
-            tame &= (x == 0.0) | ((x.abs() >= TINY) & (x.abs() <= HUGE));
-        }
-        finding.ok &= ok;
-        finding.tame &= tame;
-    };
-    let (parts, rest) = column.as_chunks::<STRIDE>();
-    parts.iter().for_each(|part| look(part));
-    look(rest);
+    for &x in column {
+        finding.ok &= allowed(x);
+        finding.tame &= (x == 0.0) | ((x.abs() >= TINY) & (x.abs() <= HUGE));
+    }
     finding
 }
 

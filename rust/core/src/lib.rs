@@ -21,6 +21,7 @@ pub mod runs;
 pub mod scaled;
 pub mod scan;
 pub mod step_sums;
+pub mod steps;
 pub mod student;
 pub mod sum;
 pub mod table;

@@ -15,8 +15,10 @@ pub struct Moments {
 impl Moments {
     /// Adds a value.
     pub fn add(&mut self, x: Scaled) {
-        self.sum.add(x);
-        self.squares.add_product(x, x);
+        if !x.is_zero() {
+            self.sum.add(x);
+            self.squares.add_product(x, x);
+        }
     }
 
     /// Adds all of another set.

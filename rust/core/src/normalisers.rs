@@ -30,6 +30,8 @@ pub struct Normalisers {
     pub horizon: u64,
     /// n
     pub episodes: u64,
+    /// Every value is of ordinary magnitude.
+    pub tame: bool,
     /// For each policy, where it has weighted estimators.
     pub policies: Vec<Option<WeightedMeans>>,
     /// n / Σ ρ_{1:H} of each policy, where `wis` is asked for.
@@ -47,9 +49,9 @@ pub struct NoWeight {
 
 impl Normalisers {
     /// From the sums of a whole log.
-    pub fn new(plan: &Plan, sums: &mut Accumulators) -> Result<Self, NoWeight> {
+    pub fn new(plan: &Plan, sums: &mut Accumulators, tame: bool) -> Result<Self, NoWeight> {
         let horizon = plan.horizon.unwrap_or_else(|| sums.longest());
-        let mut normalisers = Self { horizon, episodes: sums.episodes(), ..Self::default() };
+        let mut normalisers = Self { horizon, episodes: sums.episodes(), tame, ..Self::default() };
         for (index, policy) in plan.policies.iter().enumerate() {
             let asks = |estimator: Estimator| policy.estimators.contains(&estimator);
             let weighted = asks(Estimator::StepWis) || asks(Estimator::Wdr);

@@ -13,7 +13,9 @@ use crate::engine::Engine;
 use crate::episode::{Head, Open};
 use crate::ids::{Id, Ids};
 use crate::inspect::Inspect;
+use crate::plan::Pass;
 use crate::problem::{Kind, Place, Problem, Problems};
+use crate::steps::Steps;
 
 /// Consecutive rows of one episode.
 #[derive(Clone, Debug)]
@@ -46,7 +48,7 @@ pub struct Batch<'a> {
     /// The rows by episode, all of them.
     pub runs: &'a [Run],
     /// The steps as logged.
-    pub steps: &'a [i64],
+    pub steps: Steps<'a>,
     /// The plan's slots.
     pub columns: &'a [&'a [f64]],
     /// Whether the episode was cut off here.
@@ -68,6 +70,8 @@ pub struct Partial {
     pub first_steps: [Option<(Place, Id)>; 2],
     /// Cut-off episodes by length: how many, and one of them.
     pub truncated: std::collections::BTreeMap<u64, (u64, Id, Place)>,
+    /// Some value is of extraordinary magnitude.
+    pub wild: bool,
     /// Beginnings that have not been found.
     pub heads: Vec<Head>,
     /// Episodes that may go on elsewhere.
@@ -95,13 +99,15 @@ pub struct Scan {
     head: Option<Head>,
     unit_is_new: bool,
     spare: Option<Open>,
+    tame: bool,
+    arch: pulp::Arch,
 }
 
 impl Scan {
-    /// A reader with its own sums.
-    pub fn new(engine: Engine) -> Self {
+    /// A reader with its own sums; `tame` if an earlier pass saw only values of ordinary magnitude.
+    pub fn new(engine: Engine, tame: bool) -> Self {
         let (current, partial) = (Current::Nothing, Partial::default());
-        Self { engine, partial, current, head: None, unit_is_new: true, spare: None }
+        Self { engine, partial, current, head: None, unit_is_new: true, spare: None, tame, arch: pulp::Arch::new() }
     }
 
     fn broken(&self) -> bool {
@@ -110,12 +116,11 @@ impl Scan {
 
     /// Reads the next rows of the unit.
     pub fn push(&mut self, batch: &Batch) {
-        let tame = self.inspect(batch);
         for flaw in batch.flaws {
             self.report_flaw(batch, flaw);
         }
         for (index, run) in batch.runs.iter().enumerate() {
-            self.push_run(batch, run, tame, index + 1 < batch.runs.len());
+            self.push_run(batch, run, index + 1 < batch.runs.len());
         }
     }
 
@@ -148,6 +153,7 @@ impl Scan {
     pub fn merge(&mut self, join: &mut Join, other: Partial) {
         self.engine.sums.merge(other.sums);
         self.partial.ids.merge(other.ids);
+        self.partial.wild |= other.wild;
         self.partial.problems.merge(self.engine.plan.problem_limit, other.problems);
         for (ours, theirs) in self.partial.first_steps.iter_mut().zip(other.first_steps) {
             *ours = [ours.take(), theirs].into_iter().flatten().min();
@@ -159,24 +165,21 @@ impl Scan {
         other.tails.into_iter().for_each(|tail| self.offer_tail(join, tail));
     }
 
-    fn inspect(&mut self, batch: &Batch) -> bool {
-        let (arch, slots) = (pulp::Arch::new(), &self.engine.plan.slots);
-        let (mut ok, mut tame) = (true, true);
-        for (slot, column) in slots.iter().zip(batch.columns) {
-            let finding = arch.dispatch(Inspect { check: slot.check, column });
-            ok &= finding.ok;
-            tame &= finding.tame;
+    /// Looks at the values of a run; true if they are of ordinary magnitude.
+    fn inspect(&mut self, batch: &Batch, run: &Run) -> bool {
+        let rows = run.start..run.start + run.len;
+        let (slots, columns) = (&self.engine.plan.slots[..], batch.columns);
+        let finding = self.arch.dispatch(Inspect { slots, columns, rows });
+        if !finding.ok {
+            self.report_values(batch, run);
         }
-        if !ok {
-            self.report_values(batch);
-        }
-        tame
+        finding.tame
     }
 
-    fn push_run(&mut self, batch: &Batch, run: &Run, tame: bool, last: bool) {
+    fn push_run(&mut self, batch: &Batch, run: &Run, last: bool) {
         let place = Place { row: batch.place.row + run.start as u64, ..batch.place };
-        let steps = &batch.steps[run.start..][..run.len];
-        let first = steps[0];
+        let rows = run.start..run.start + run.len;
+        let first = batch.steps.get(run.start);
         let expected = match &self.current {
             Current::Head(head) if head.id == run.id => Some(head.next_step()),
             Current::Open(open) if open.id == run.id => Some(open.next_step()),
@@ -189,19 +192,23 @@ impl Scan {
             self.begin(run.id.clone(), place, first);
         }
         self.unit_is_new = false;
-        let consecutive = steps.iter().zip(first..).fold(true, |ok, (&step, expected)| ok & (step == expected));
-        if !consecutive {
-            for (row, pair) in (place.row + 1..).zip(steps.windows(2)) {
-                self.check_step(Place { row, ..place }, &run.id, pair[0], pair[1]);
+        // What the first pass has seen need not be looked at again.
+        let seen = self.engine.pass != Pass::First;
+        if !seen && !batch.steps.are_consecutive(rows.clone()) {
+            for row in rows.start + 1..rows.end {
+                let place = Place { row: batch.place.row + row as u64, ..place };
+                self.check_step(place, &run.id, batch.steps.get(row - 1), batch.steps.get(row));
             }
         }
         self.check_truncated(batch, run, place, first);
+        let tame = seen && self.tame || self.inspect(batch, run);
+        self.partial.wild |= !tame;
         self.extend(batch, run, place, tame, last);
     }
 
     fn extend(&mut self, batch: &Batch, run: &Run, place: Place, tame: bool, last: bool) {
         let (broken, rows) = (self.broken(), run.start..run.start + run.len);
-        let last_step = batch.steps[rows.end - 1];
+        let last_step = batch.steps.get(rows.end - 1);
         match &mut self.current {
             Current::Nothing => {}
             Current::Head(head) => {
@@ -426,16 +433,14 @@ impl Scan {
         self.problem(Kind::Duplicate, Some(place), Some(id), Some(step), Some(("step", step.to_string())));
     }
 
-    fn report_values(&mut self, batch: &Batch) {
+    fn report_values(&mut self, batch: &Batch, run: &Run) {
         let slots: Vec<_> = self.engine.plan.slots.clone();
-        for run in batch.runs {
-            for row in run.start..run.start + run.len {
-                for (slot, column) in slots.iter().zip(batch.columns) {
-                    if let Some(kind) = slot.check.problem(column[row]) {
-                        let place = Place { row: batch.place.row + row as u64, ..batch.place };
-                        let value = Some((&*slot.name, column[row].to_string()));
-                        self.problem(kind, Some(place), Some(&run.id), Some(batch.steps[row]), value);
-                    }
+        for row in run.start..run.start + run.len {
+            for (slot, column) in slots.iter().zip(batch.columns) {
+                if let Some(kind) = slot.check.problem(column[row]) {
+                    let place = Place { row: batch.place.row + row as u64, ..batch.place };
+                    let value = Some((&*slot.name, column[row].to_string()));
+                    self.problem(kind, Some(place), Some(&run.id), Some(batch.steps.get(row)), value);
                 }
             }
         }
@@ -445,7 +450,7 @@ impl Scan {
         let run = batch.runs.iter().find(|run| (run.start..run.start + run.len).contains(&flaw.row));
         let place = Place { row: batch.place.row + flaw.row as u64, ..batch.place };
         let value = Some((&*flaw.column, flaw.value.clone()));
-        self.problem(flaw.kind, Some(place), run.map(|run| &run.id), Some(batch.steps[flaw.row]), value);
+        self.problem(flaw.kind, Some(place), run.map(|run| &run.id), Some(batch.steps.get(flaw.row)), value);
     }
 
     fn problem(

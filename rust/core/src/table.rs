@@ -59,10 +59,10 @@ impl StepTable {
         self.entries.is_empty()
     }
 
-    /// The entries of steps 8b+1 … 8b+8.
+    /// The entries of `count` blocks from block b on; block b starts with step 8b+1.
     #[inline(always)]
-    pub fn block(&self, b: usize) -> &TableBlock {
-        &self.blocks[b]
+    pub fn blocks(&self, b: usize, count: usize) -> &[TableBlock] {
+        &self.blocks[b..b + count]
     }
 
     /// The same as wide floats.

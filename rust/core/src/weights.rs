@@ -1,5 +1,7 @@
 //! Cumulative importance ratios ρ_{1:t} = Π_{t' ≤ t} ρ_{t'} of one trajectory, kept scaled.
 
+use std::hint::black_box;
+
 use serde::{Deserialize, Serialize};
 
 use crate::block::{Block, LANES};
@@ -46,19 +48,24 @@ impl Carry {
     pub fn cumulate(&mut self, rho: &[f64], steps: usize, out: &mut Vec<f64>) -> usize {
         out.resize(rho.len() + 1, 0.0);
         out[0] = self.mantissa;
-        let mut done = 0;
-        for (rho, c_t) in rho.chunks_exact(LANES).zip(out[1..].chunks_exact_mut(LANES)) {
+        // First the products within blocks, each on its own; then the chain from block to block is one product long.
+        let blocks = out[1..].as_chunks_mut::<LANES>().0;
+        let (mut count, one) = (0, black_box(1.0));
+        for (rho, products) in rho.as_chunks::<LANES>().0.iter().zip(&mut *blocks) {
             let rho = Block::<f64>::load(rho);
             if !tame(rho) {
                 break;
             }
-            let c = rho.cumulative_product() * Block::splat(self.mantissa);
-            c_t.copy_from_slice(&c.0);
-            self.mantissa = c.0[LANES - 1];
+            *products = rho.cumulative_product(one).0;
+            count += 1;
+        }
+        let mut done = 0;
+        for c in &mut blocks[..count] {
             done += 1;
-            if done * LANES > steps {
-                self.mantissa = c.0[steps % LANES - 1];
-            }
+            let end = if done * LANES > steps { steps % LANES } else { LANES };
+            let next = c[end - 1] * self.mantissa;
+            *c = (Block(*c) * Block::splat(self.mantissa)).0;
+            self.mantissa = next;
             let in_range = self.mantissa >= exp2(-CARRY_EXPONENT) && self.mantissa <= exp2(CARRY_EXPONENT);
             if !in_range && self.mantissa != 0.0 {
                 self.set(self.value());
@@ -71,7 +78,7 @@ impl Carry {
     /// The same for one block of any ratios, not scaled, of which the first `steps` exist.
     pub fn cumulate_scaled(&mut self, rho: Block<Scaled>, steps: usize) -> [Scaled; LANES + 1] {
         let start = self.value();
-        let c = rho.cumulative_product() * Block([start; LANES]);
+        let c = rho.cumulative_product(Scaled::ONE) * Block([start; LANES]);
         self.set(c.0[steps - 1]);
         std::array::from_fn(|j| if j == 0 { start } else { c.0[j - 1] })
     }
@@ -95,7 +102,9 @@ mod tests {
 
     fn scaled(rho: &[f64]) -> Vec<Scaled> {
         let mut carry = Carry::default();
-        rho.chunks(LANES).flat_map(|r| carry.cumulate_scaled(Block::load(r), LANES)[1..].to_vec()).collect()
+        rho.chunks(LANES)
+            .flat_map(|r| carry.cumulate_scaled(Block::load(r.try_into().unwrap()), LANES)[1..].to_vec())
+            .collect()
     }
 
     fn vectorised(rho: &[f64]) -> Vec<Scaled> {

@@ -13,13 +13,14 @@ use arrow_schema::{DataType, Schema};
 use offpolicy_core::plan::Plan;
 use offpolicy_core::problem::{Kind, Place};
 use offpolicy_core::scan::{Batch, Flaw, Run, Scan};
+use offpolicy_core::steps::Steps;
 use serde::Deserialize;
 
 use crate::errors::Failure;
 use crate::runs::find_runs;
 
 /// Rows converted and folded together: their columns stay in the cache between the two.
-const SLAB: usize = 8192;
+const SLAB: usize = 4096;
 /// The largest integer below which all are exact in f64.
 const EXACT: i64 = 1 << 53;
 
@@ -193,10 +194,9 @@ impl Converter {
             .map(|(column, scratch)| plain(column).map_or(&scratch[..], |values| &values[rows.clone()]))
             .collect();
         let steps = match columns.step.data_type() {
-            DataType::Int64 if columns.step.null_count() == 0 => {
-                &columns.step.as_primitive::<Int64Type>().values()[rows]
-            }
-            _ => &self.steps[..],
+            DataType::Int32 => Steps::Int32(&columns.step.as_primitive::<Int32Type>().values()[rows]),
+            DataType::Int64 => Steps::Int64(&columns.step.as_primitive::<Int64Type>().values()[rows]),
+            _ => Steps::Int64(&self.steps),
         };
         scan.push(&Batch {
             place,
@@ -308,11 +308,9 @@ fn widen_steps(
     }
     steps.clear();
     match column.data_type() {
-        DataType::Int64 if column.null_count() == 0 => {}
-        DataType::Int64 => integers!(Int64Type),
+        DataType::Int32 | DataType::Int64 => {}
         DataType::Int8 => integers!(Int8Type),
         DataType::Int16 => integers!(Int16Type),
-        DataType::Int32 => integers!(Int32Type),
         DataType::UInt8 => integers!(UInt8Type),
         DataType::UInt16 => integers!(UInt16Type),
         DataType::UInt32 => integers!(UInt32Type),

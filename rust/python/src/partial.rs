@@ -1,11 +1,10 @@
 //! Partial results, what a whole log adds up to, and the way between them.
 
 use offpolicy_core::accumulators::Accumulators;
-use offpolicy_core::engine::Engine;
 use offpolicy_core::ids::Id;
 use offpolicy_core::normalisers::Normalisers;
 use offpolicy_core::outcome::Outcome;
-use offpolicy_core::scan::{self, Join, Scan};
+use offpolicy_core::scan::{self, Join};
 use offpolicy_core::wire;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -52,7 +51,7 @@ pub fn finish(
     let parts: Vec<scan::Partial> = partials.iter().map(|partial| partial.0.clone()).collect();
     let partial = py.detach(|| {
         let mut join = Join::default();
-        let mut whole = Scan::new(Engine::new(job.spec.plan.clone(), job.pass, job.normalisers.as_ref()));
+        let mut whole = job.scan();
         parts.into_iter().for_each(|part| whole.merge(&mut join, part));
         whole.finish(join)
     });
@@ -87,7 +86,8 @@ impl Whole {
 
     /// What the second pass reads; raises `NoWeight` with the index of the policy and the step.
     fn normalisers<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let normalisers = Normalisers::new(&self.job.spec.plan, &mut self.partial.sums)
+        let tame = !self.partial.wild;
+        let normalisers = Normalisers::new(&self.job.spec.plan, &mut self.partial.sums, tame)
             .map_err(|none| PyValueError::new_err((none.policy, none.step)))?;
         Ok(PyBytes::new(py, &wire::encode(&normalisers).map_err(bad_state)?))
     }

@@ -84,8 +84,10 @@ impl Job {
         })
     }
 
-    fn scan(&self) -> Scan {
-        Scan::new(Engine::new(self.spec.plan.clone(), self.pass, self.normalisers.as_ref()))
+    /// A reader for this pass.
+    pub fn scan(&self) -> Scan {
+        let tame = self.normalisers.as_ref().is_some_and(|normalisers| normalisers.tame);
+        Scan::new(Engine::new(self.spec.plan.clone(), self.pass, self.normalisers.as_ref()), tame)
     }
 
     /// Runs `work` on every thread until each returns, and adds up what they read.

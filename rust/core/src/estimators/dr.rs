@@ -8,22 +8,22 @@
 //!
 //! Unbiased for any Q̂ fitted on other trajectories (Theorem 1). Q̂ = 0 gives step-wise IS.
 
-use crate::block::{Block, Real};
-use crate::fold::{Cursor, Term};
+use crate::block::{Block, Eight, Real};
+use crate::fold::Term;
 
 /// The columns of DR.
 pub struct Dr<'a> {
     /// r_t
-    pub reward: &'a [f64],
+    pub reward: &'a [Eight],
     /// Q̂(s_t, a_t)
-    pub q_hat: &'a [f64],
+    pub q_hat: &'a [Eight],
     /// V̂(s_t)
-    pub v_hat: &'a [f64],
+    pub v_hat: &'a [Eight],
 }
 
 impl Term for Dr<'_> {
     #[inline(always)]
-    fn term<T: Real>(&self, before: Block<T>, after: Block<T>, at: Cursor) -> Block<T> {
-        before * at.row(self.v_hat) + after * (at.row(self.reward) - at.row(self.q_hat))
+    fn term<T: Real>(&self, before: Block<T>, after: Block<T>, b: usize) -> Block<T> {
+        before * Block::load(&self.v_hat[b]) + after * (Block::load(&self.reward[b]) - Block::load(&self.q_hat[b]))
     }
 }

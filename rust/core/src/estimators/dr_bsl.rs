@@ -4,22 +4,22 @@
 //!
 //! for the steps that exist; an ended trajectory is absorbed with Q̂ = V̂ = 0.
 
-use crate::block::{Block, LANES, Real};
-use crate::fold::{Cursor, Term};
+use crate::block::{Block, Eight, LANES, Real};
+use crate::fold::Term;
 
 /// The columns of DR with a baseline.
 pub struct DrBsl<'a> {
     /// r_t
-    pub reward: &'a [f64],
+    pub reward: &'a [Eight],
     /// b_t, a table over steps
-    pub baseline: &'a [f64],
+    pub baseline: &'a [Eight],
 }
 
 impl Term for DrBsl<'_> {
     #[inline(always)]
-    fn term<T: Real>(&self, before: Block<T>, after: Block<T>, at: Cursor) -> Block<T> {
-        let b_t = at.step(self.baseline);
-        before * b_t + after * (at.row(self.reward) - b_t)
+    fn term<T: Real>(&self, before: Block<T>, after: Block<T>, b: usize) -> Block<T> {
+        let b_t = Block::load(&self.baseline[b]);
+        before * b_t + after * (Block::load(&self.reward[b]) - b_t)
     }
 }
 

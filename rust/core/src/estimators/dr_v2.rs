@@ -8,25 +8,26 @@
 //!
 //! With p = 1 only V̂(s_1) is left of the first part.
 
-use crate::block::{Block, Real};
-use crate::fold::{Cursor, Term};
+use crate::block::{Block, Eight, Real};
+use crate::fold::Term;
 
 /// The columns of DR-v2.
 pub struct DrV2<'a> {
     /// r_t
-    pub reward: &'a [f64],
+    pub reward: &'a [Eight],
     /// R̂(s_t, a_t)
-    pub r_hat: &'a [f64],
+    pub r_hat: &'a [Eight],
     /// V̂(s_t)
-    pub v_hat: &'a [f64],
+    pub v_hat: &'a [Eight],
     /// p_{t−1}, 0 at the first step
-    pub previous_ratio: &'a [f64],
+    pub previous_ratio: &'a [Eight],
 }
 
 impl Term for DrV2<'_> {
     #[inline(always)]
-    fn term<T: Real>(&self, before: Block<T>, after: Block<T>, at: Cursor) -> Block<T> {
-        let unexplained = Block::splat(1.0) - at.row(self.previous_ratio);
-        before * at.row(self.v_hat) * unexplained + after * (at.row(self.reward) - at.row(self.r_hat))
+    fn term<T: Real>(&self, before: Block<T>, after: Block<T>, b: usize) -> Block<T> {
+        let unexplained = Block::splat(1.0) - Block::load(&self.previous_ratio[b]);
+        before * Block::load(&self.v_hat[b]) * unexplained
+            + after * (Block::load(&self.reward[b]) - Block::load(&self.r_hat[b]))
     }
 }

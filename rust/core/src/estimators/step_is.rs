@@ -4,18 +4,18 @@
 //!
 //! or recursively, eq. (9), step-IS_t = ρ_t (r_t + γ step-IS_{t+1}).
 
-use crate::block::{Block, Real};
-use crate::fold::{Cursor, Term};
+use crate::block::{Block, Eight, Real};
+use crate::fold::Term;
 
 /// The columns of step-IS.
 pub struct StepIs<'a> {
     /// r_t
-    pub reward: &'a [f64],
+    pub reward: &'a [Eight],
 }
 
 impl Term for StepIs<'_> {
     #[inline(always)]
-    fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, at: Cursor) -> Block<T> {
-        after * at.row(self.reward)
+    fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, b: usize) -> Block<T> {
+        after * Block::load(&self.reward[b])
     }
 }

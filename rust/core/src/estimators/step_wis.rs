@@ -7,15 +7,15 @@
 //!
 //!     ψ_i = Σ_{t ≤ T} γ^{t−1} (c_t / D_t) (r_t − R_t) − c_T Σ_{t > T} γ^{t−1} R_t / D_t
 
-use crate::block::{Block, Real};
-use crate::fold::{Cursor, Term};
+use crate::block::{Block, Eight, Real};
+use crate::fold::Term;
 
 /// c_t itself.
 pub struct Weight;
 
 impl Term for Weight {
     #[inline(always)]
-    fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, _at: Cursor) -> Block<T> {
+    fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, _b: usize) -> Block<T> {
         after
     }
 }
@@ -23,14 +23,14 @@ impl Term for Weight {
 /// What a trajectory adds to ψ while it runs, with γ^{t−1}/D_t as the table.
 pub struct StepWisInfluence<'a> {
     /// r_t
-    pub reward: &'a [f64],
+    pub reward: &'a [Eight],
     /// R_t, a table over steps
-    pub mean_reward: &'a [f64],
+    pub mean_reward: &'a [Eight],
 }
 
 impl Term for StepWisInfluence<'_> {
     #[inline(always)]
-    fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, at: Cursor) -> Block<T> {
-        after * (at.row(self.reward) - at.step(self.mean_reward))
+    fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, b: usize) -> Block<T> {
+        after * (Block::load(&self.reward[b]) - Block::load(&self.mean_reward[b]))
     }
 }

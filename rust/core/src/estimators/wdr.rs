@@ -6,65 +6,65 @@
 //!
 //!     ψ_i = Σ_t γ^{t−1} [ (c_t / D_t) (r_t − Q̂_t − A_t) + (c_{t−1} / D_{t−1}) (V̂_t − B_t) ]
 
-use crate::block::{Block, Real};
-use crate::fold::{Cursor, Term};
+use crate::block::{Block, Eight, Real};
+use crate::fold::Term;
 
 /// c_t (r_t − Q̂_t).
 pub struct Residual<'a> {
     /// r_t
-    pub reward: &'a [f64],
+    pub reward: &'a [Eight],
     /// Q̂(s_t, a_t)
-    pub q_hat: &'a [f64],
+    pub q_hat: &'a [Eight],
 }
 
 impl Term for Residual<'_> {
     #[inline(always)]
-    fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, at: Cursor) -> Block<T> {
-        after * (at.row(self.reward) - at.row(self.q_hat))
+    fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, b: usize) -> Block<T> {
+        after * (Block::load(&self.reward[b]) - Block::load(&self.q_hat[b]))
     }
 }
 
 /// c_{t−1} V̂_t.
 pub struct Value<'a> {
     /// V̂(s_t)
-    pub v_hat: &'a [f64],
+    pub v_hat: &'a [Eight],
 }
 
 impl Term for Value<'_> {
     #[inline(always)]
-    fn term<T: Real>(&self, before: Block<T>, _after: Block<T>, at: Cursor) -> Block<T> {
-        before * at.row(self.v_hat)
+    fn term<T: Real>(&self, before: Block<T>, _after: Block<T>, b: usize) -> Block<T> {
+        before * Block::load(&self.v_hat[b])
     }
 }
 
 /// What a trajectory adds to the first part of ψ while it runs, with γ^{t−1}/D_t as the table.
 pub struct ResidualInfluence<'a> {
     /// r_t
-    pub reward: &'a [f64],
+    pub reward: &'a [Eight],
     /// Q̂(s_t, a_t)
-    pub q_hat: &'a [f64],
+    pub q_hat: &'a [Eight],
     /// A_t, a table over steps
-    pub mean_residual: &'a [f64],
+    pub mean_residual: &'a [Eight],
 }
 
 impl Term for ResidualInfluence<'_> {
     #[inline(always)]
-    fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, at: Cursor) -> Block<T> {
-        after * (at.row(self.reward) - at.row(self.q_hat) - at.step(self.mean_residual))
+    fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, b: usize) -> Block<T> {
+        after * (Block::load(&self.reward[b]) - Block::load(&self.q_hat[b]) - Block::load(&self.mean_residual[b]))
     }
 }
 
 /// The second part, with γ^{t−1}/D_{t−1} as the table.
 pub struct ValueInfluence<'a> {
     /// V̂(s_t)
-    pub v_hat: &'a [f64],
+    pub v_hat: &'a [Eight],
     /// B_t, a table over steps
-    pub mean_value: &'a [f64],
+    pub mean_value: &'a [Eight],
 }
 
 impl Term for ValueInfluence<'_> {
     #[inline(always)]
-    fn term<T: Real>(&self, before: Block<T>, _after: Block<T>, at: Cursor) -> Block<T> {
-        before * (at.row(self.v_hat) - at.step(self.mean_value))
+    fn term<T: Real>(&self, before: Block<T>, _after: Block<T>, b: usize) -> Block<T> {
+        before * (Block::load(&self.v_hat[b]) - Block::load(&self.mean_value[b]))
     }
 }
