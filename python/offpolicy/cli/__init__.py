@@ -1,0 +1,68 @@
+"""The command line, in the words of the Python package.
+
+Exit codes: 0 done, 1 the log or the result was refused, 2 wrong usage, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from offpolicy import __version__
+from offpolicy.cli.check import check
+from offpolicy.cli.demo import demo
+from offpolicy.cli.evaluate import evaluate
+from offpolicy.cli.refusal import refuse
+
+INTERRUPTED = 130
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    invoke_without_command=True,
+)
+@click.version_option(__version__, prog_name="offpolicy", message="%(prog)s %(version)s")
+@click.pass_context
+def commands(context: click.Context) -> None:
+    """What would a new policy have earned? Off-policy value evaluation from logs alone."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(2)
+
+
+for command in (evaluate, check, demo):
+    commands.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command and returns the exit code; our own errors end in a message, never in a traceback."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        try:
+            code = commands.main(given, prog_name="offpolicy", standalone_mode=False)
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("interrupted: nothing was written", err=True)
+            code = INTERRUPTED
+        except Exception as error:
+            code = refuse(error, "--json" in given)
+        sys.stdout.flush()
+    except OSError as error:
+        code = _lost_output(error)
+    return int(code or 0)
+
+
+def _lost_output(error: OSError) -> int:
+    """Nobody reads stdout any more, or it is full; Python must not try again at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    if error.errno != errno.EPIPE:
+        click.echo(f"error: the output cannot be written: {error.strerror}", err=True)
+    return 1

@@ -1,0 +1,35 @@
+"""`offpolicy check`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+import offpolicy as op
+from offpolicy.cli.options import log_options
+from offpolicy.cli.output import one_document
+
+
+@click.command()
+@log_options
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Most problems to list."
+)
+def check(log: tuple[str, ...], as_json: bool, **settings: Any) -> int:
+    """List everything that is wrong with a log, with file, episode and step.
+
+    LOG is a Parquet file, a folder or a glob; several form one log. The exit code is 1 if there is a problem.
+    """
+    report = op.check(list(log), **settings)
+    if as_json:
+        problems = [asdict(problem) for problem in report.problems]
+        found = {"found": report.found, "episodes": report.episodes, "rows": report.rows}
+        document = {"version": op.__version__, "ok": report.ok, **found, "problems": problems}
+        click.echo(one_document(document))
+    else:
+        from offpolicy.cli import show
+
+        show.report(report)
+    return 0 if report.ok else 1

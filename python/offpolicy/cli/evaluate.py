@@ -1,0 +1,95 @@
+"""`offpolicy evaluate`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+import offpolicy as op
+from offpolicy.cli.options import log_options, make_bounds, read_range
+from offpolicy.cli.output import check_target, one_document, write_document
+from offpolicy.estimators import ESTIMATORS
+from offpolicy.intervals import METHODS
+
+RANGE: dict[str, Any] = {"metavar": "LOWEST,HIGHEST", "callback": read_range}
+
+
+@click.command()
+@log_options
+@click.option("--discount", type=float, default=1.0, show_default=True, help="γ, from 0 to 1.")
+@click.option(
+    "--estimator",
+    "estimators",
+    multiple=True,
+    metavar="ID",
+    help=f"May be repeated; by default all that the columns allow of {', '.join(ESTIMATORS)}.",
+)
+@click.option("--baseline", type=float, help="The constant of dr-bsl.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals.")
+@click.option("--interval", type=click.Choice(list(METHODS)), default="t", show_default=True)
+@click.option("--reward-range", **RANGE, help="Bounds of a reward, for hoeffding.")
+@click.option("--ratio-bound", type=float, help="Largest possible π1/π0, for hoeffding.")
+@click.option("--q-range", **RANGE, help="Bounds of q_hat and v_hat, for hoeffding with dr and reg.")
+@click.option("--r-hat-range", **RANGE, help="Bounds of r_hat, for hoeffding with dr-v2.")
+@click.option("--fixed-length", is_flag=True, help="Every episode has H steps, which narrows hoeffding.")
+@click.option(
+    "--order", type=click.Choice(["sorted", "any"]), default="sorted", help="any: sort the log first."
+)
+@click.option("--dedupe", type=click.Choice(["identical"]), help="Drop rows that are there twice.")
+@click.option(
+    "--truncation", type=click.Choice(["as-terminal"]), help="Take episodes that were cut as ended."
+)
+@click.option("--one-pass", is_flag=True, help="Read once; no standard errors of step-wis and wdr.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the JSON document here.")
+def evaluate(
+    log: tuple[str, ...],
+    as_json: bool,
+    out: Path | None,
+    one_pass: bool,
+    estimators: tuple[str, ...],
+    reward_range: tuple[float, float] | None,
+    ratio_bound: float | None,
+    q_range: tuple[float, float] | None,
+    r_hat_range: tuple[float, float] | None,
+    fixed_length: bool,
+    **settings: Any,
+) -> int:
+    """Estimate what target policies would have earned.
+
+    LOG is a Parquet file, a folder or a glob; several form one log. Rows are sorted by episode and step.
+    """
+    if out is not None:
+        check_target(out)
+    settings["estimators"] = list(estimators) or None
+    settings["bounds"] = make_bounds(reward_range, ratio_bound, q_range, r_hat_range, fixed_length)
+    if one_pass:
+        settings["passes"] = 1
+    with rows_read(hidden=as_json) as progress:
+        ev = op.evaluate(list(log), progress=progress, **settings)
+    document = ev.to_dict()
+    if out is not None:
+        write_document(out, document)
+    if as_json:
+        click.echo(one_document(document))
+    else:
+        from offpolicy.cli import show
+
+        show.evaluation(ev, out)
+    return 0
+
+
+@contextmanager
+def rows_read(hidden: bool) -> Iterator[Callable[[int, int | None], None] | None]:
+    """A progress bar by rows for a person at a terminal; nothing for a pipe or a file."""
+    if hidden or not (sys.stdout.isatty() and sys.stderr.isatty()):
+        yield None
+        return
+    from offpolicy.cli import show
+
+    with show.progress_bar() as advance:
+        yield advance

@@ -1,0 +1,142 @@
+"""The options that commands share, and how their values are read."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from offpolicy.bounds import Bounds
+from offpolicy.columns import Columns, PolicyColumns, suggestion
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+ROLES = tuple(field.name for field in dataclasses.fields(Columns))
+POLICY_ROLES = ("target_prob", "ratio", "q_hat", "v_hat", "r_hat", "transition_ratio")
+POLICY_ROLE = re.compile(rf"(?:^|,)({'|'.join(POLICY_ROLES)})=")
+MIXTURE = "mix:"
+
+
+def log_options(command: Command) -> Command:
+    """What every command needs to read a log."""
+    options: Sequence[Callable[[Command], Command]] = (
+        click.argument("log", nargs=-1, required=True, metavar="LOG..."),
+        click.option(
+            "--column",
+            "columns",
+            multiple=True,
+            metavar="ROLE=NAME",
+            callback=read_columns,
+            help=f"Name of a column; may be repeated. Roles: {', '.join(ROLES)}.",
+        ),
+        click.option(
+            "--policy",
+            "policies",
+            multiple=True,
+            metavar="NAME=COLUMN",
+            callback=read_policies,
+            help="A target policy and its target_prob column; may be repeated. More columns follow after "
+            "commas: new=p_new,q_hat=q_new,v_hat=v_new. "
+            "NAME=mix:BASE:ALPHA is (1-ALPHA)·BASE + ALPHA·behaviour.",
+        ),
+        click.option("--horizon", type=click.IntRange(min=1), help="H; by default the longest episode."),
+        click.option("--density", is_flag=True, help="Probabilities are densities, which may exceed 1."),
+        click.option("--threads", type=click.IntRange(min=1), help="By default all cores."),
+        json_option,
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def json_option(command: Command) -> Command:
+    """`--json`, the same everywhere."""
+    text = "Print one JSON document and nothing else."
+    return click.option("--json", "as_json", is_flag=True, help=text)(command)
+
+
+def read_columns(_context: click.Context, _option: click.Parameter, pairs: Sequence[str]) -> Columns:
+    """`--column reward=gain` and its like."""
+    names: dict[str, str] = {}
+    for role, name in _pairs(pairs, "ROLE=NAME"):
+        if role not in ROLES:
+            hint = suggestion(role, ROLES) or f"; there are {', '.join(ROLES)}"
+            raise click.BadParameter(f"no role {role!r}{hint}")
+        if role in names:
+            raise click.BadParameter(f"{role} is named twice")
+        names[role] = name
+    return Columns(**names)
+
+
+def read_policies(
+    _context: click.Context, _option: click.Parameter, pairs: Sequence[str]
+) -> dict[str, PolicyColumns] | None:
+    """`--policy new=p_new` and its like; None where there is none."""
+    policies: dict[str, PolicyColumns] = {}
+    for name, text in _pairs(pairs, "NAME=COLUMN"):
+        if name in policies:
+            raise click.BadParameter(f"policy {name!r} is there twice")
+        policies[name] = read_policy(text)
+    return policies or None
+
+
+def read_policy(text: str) -> PolicyColumns:
+    """The columns of one policy.
+
+    >>> read_policy("p,q_hat=q").q_hat, read_policy("mix:new:0.5").alpha, read_policy("ratio=w").ratio
+    ('q', 0.5, 'w')
+    """
+    head, *rest = POLICY_ROLE.split(text)
+    chosen: dict[str, Any] = {}
+    if head.startswith(MIXTURE):
+        base, _, alpha = head.removeprefix(MIXTURE).rpartition(":")
+        try:
+            chosen = {"mixture_of": base, "alpha": float(alpha)}
+        except ValueError:
+            raise click.BadParameter(f"a mixture is mix:BASE:ALPHA, not {head!r}") from None
+    elif head:
+        chosen["target_prob"] = head
+    for role, name in zip(rest[::2], rest[1::2], strict=True):
+        if role in chosen or not name:
+            raise click.BadParameter(f"{role} needs one column in {text!r}")
+        chosen[role] = name
+    return PolicyColumns(**chosen)
+
+
+def read_range(
+    _context: click.Context, _option: click.Parameter, text: str | None
+) -> tuple[float, float] | None:
+    """`--reward-range 0,1` and its like."""
+    if text is None:
+        return None
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"a range is LOWEST,HIGHEST, not {text!r}") from None
+    return low, high
+
+
+def make_bounds(
+    reward: tuple[float, float] | None,
+    ratio: float | None,
+    q: tuple[float, float] | None,
+    r_hat: tuple[float, float] | None,
+    fixed_length: bool,
+) -> Bounds | None:
+    """What is known for certain, or None if nothing was given."""
+    if reward is not None:
+        return Bounds(reward=reward, ratio=ratio, q=q, r_hat=r_hat, fixed_length=fixed_length)
+    if fixed_length or any(bound is not None for bound in (ratio, q, r_hat)):
+        raise click.UsageError("bounds need --reward-range too")
+    return None
+
+
+def _pairs(texts: Sequence[str], form: str) -> Iterator[tuple[str, str]]:
+    for text in texts:
+        left, _, right = text.partition("=")
+        if not (left and right):
+            raise click.BadParameter(f"expected {form}, not {text!r}")
+        yield left, right

@@ -1,0 +1,229 @@
+"""Results for a person: a verdict first, then a table, then what else is to know.
+
+Nothing from a log is read as markup, and its control characters are written out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
+from rich.progress import TimeRemainingColumn as TimeLeft
+from rich.table import Table
+from rich.text import Text
+
+from offpolicy.check import Report
+from offpolicy.cli.output import visible
+from offpolicy.cli.refusal import in_our_words
+from offpolicy.evaluation import Estimate, Evaluation
+from offpolicy.plan import BEHAVIOR
+from offpolicy.verdict import LEVELS
+
+LOOK: dict[str, Any] = {
+    "box": box.SIMPLE_HEAD,
+    "show_edge": False,
+    "pad_edge": False,
+    "padding": (0, 1, 0, 0),
+}
+COLOURS = {"reliable": "bold green", "fragile": "bold yellow", "unusable": "bold red"}
+NONE = "–"
+MOST_DECIMALS = 6
+UNFOLDED = 10_000
+#: Names longer than this are folded at a terminal.
+LONG_NAME = 30
+
+
+def evaluation(ev: Evaluation, written: Path | None = None) -> None:
+    """Verdict, estimates, notes, and the file that holds them too."""
+    out = stdout()
+    verdict(out, ev)
+    put(out, estimates(ev, name_width(out)))
+    notes(out, ev)
+    if written is not None:
+        line(out, Text(visible(f"written to {written}"), "dim"))
+
+
+def report(found: Report) -> None:
+    """All problems of a log and what each kind means, or that there is none."""
+    out = stdout()
+    first, *_ = str(found).splitlines()
+    line(out, Text(first, "bold green" if found.ok else "bold red"))
+    if found.ok:
+        return
+    table = Table(**LOOK)
+    for name in ("file", "row", "episode", "step", "column", "value"):
+        numeric = name in ("row", "step")
+        table.add_column(
+            name,
+            justify="right" if numeric else "left",
+            no_wrap=numeric,
+            overflow="fold",
+            max_width=name_width(out),
+        )
+    table.add_column("problem", no_wrap=True)
+    messages: dict[str, str] = {}
+    for problem in found.problems:
+        where = (problem.file, problem.row, problem.episode, problem.step, problem.column, problem.value)
+        table.add_row(*(cell(item) for item in where), Text(problem.kind, "red"))
+        messages.setdefault(problem.message, problem.kind)
+    out.print("", table, "", sep="\n")
+    for message, kind in messages.items():
+        line(out, Text.assemble((kind, "red"), f": {visible(in_our_words(message))}"))
+    if (more := found.found - len(found.problems)) > 0:
+        line(out, Text(f"… and {more} more; --limit shows them"))
+
+
+def demo(ev: Evaluation, truth: float) -> None:
+    """The estimates beside the truth, and how to go on."""
+    out = stdout()
+    verdict(out, ev)
+    put(out, estimates(ev, name_width(out), truth))
+    known = f"true value {truth:.4f}; mc is what the logged policy earned; se: standard errors"
+    line(out, Text(known, "dim"))
+    line(out, Text(""))
+    columns = "episode, step, reward, behavior_prob, target_prob"
+    line(out, Text(f"On your own Parquet ({columns}):"))
+    line(out, Text("  offpolicy evaluate log.parquet --discount 0.99", "bold"))
+
+
+def stdout() -> Console:
+    """As wide as the terminal; a pipe has no width, so that nothing is folded in it."""
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = UNFOLDED
+    return console
+
+
+def line(out: Console, text: Text) -> None:
+    """One line, which only a terminal folds."""
+    out.print(text, soft_wrap=not out.is_terminal)
+
+
+def name_width(out: Console) -> int:
+    """How wide a column of names may be."""
+    return LONG_NAME if out.is_terminal else UNFOLDED
+
+
+def put(out: Console, table: Table) -> None:
+    """A table of numbers, as wide as it is: half a number would be a wrong one."""
+    before = out.width
+    out.width = max(before, out.measure(table, options=out.options.update(width=UNFOLDED)).maximum)
+    out.print("", table, "", sep="\n", crop=False)
+    out.width = before
+
+
+def cell(item: object) -> Text:
+    """A cell with text from a log."""
+    return Text(NONE, "dim") if item is None else Text(visible(str(item)))
+
+
+def verdict(out: Console, ev: Evaluation) -> None:
+    """The verdict on each policy, the worst first, and the size of the log."""
+    for found in sorted(ev.verdicts, key=lambda verdict: -LEVELS.index(verdict.level)):
+        line(out, Text.assemble((found.level, COLOURS[found.level]), f": {visible(found.rule)}"))
+    discount = ev.settings["discount"]
+    size = f"{ev.episodes:,} episodes, {ev.steps:,} steps, horizon {ev.horizon:,}, discount {discount:g}"
+    line(out, Text(size, "dim"))
+
+
+def estimates(ev: Evaluation, widest: int, truth: float | None = None) -> Table:
+    """The table of estimates, and how far they are from the true value if it is known."""
+    table = Table(**LOOK)
+    table.add_column("policy", overflow="fold", max_width=widest)
+    table.add_column("estimator", style="bold", no_wrap=True)
+    settings = ev.settings
+    heads = [
+        "value",
+        "std error",
+        f"{100 * settings['confidence']:g}% {settings['interval']} interval",
+        "ess",
+    ]
+    for head in heads + ["truth", "distance"] * (truth is not None):
+        table.add_column(head, justify="right", no_wrap=True)
+    number = rounding(ev)
+    before = None
+    for estimate in ev.estimates:
+        if before not in (None, estimate.policy):
+            table.add_section()
+        before = estimate.policy
+        low, high = estimate.low, estimate.high
+        cells = [
+            number(estimate.value),
+            number(estimate.std_error),
+            NONE if low is None or high is None else f"{number(low)} … {number(high)}",
+            f"{estimate.ess:,.1f}",
+        ]
+        if truth is not None:
+            cells += beside(estimate, truth, number)
+        table.add_row(cell(estimate.policy), estimate.estimator, *cells)
+    return table
+
+
+def beside(estimate: Estimate, truth: float, number: Callable[[float | None], str]) -> list[str]:
+    """The truth and how many standard errors the estimate is away from it."""
+    if estimate.policy == BEHAVIOR or estimate.value is None:
+        return [NONE, NONE]
+    away = f"{(estimate.value - truth) / estimate.std_error:+.1f} se" if estimate.std_error else NONE
+    return [number(truth), away]
+
+
+def rounding(ev: Evaluation) -> Callable[[float | None], str]:
+    """So many decimals that the smallest standard error has two digits, the same in all rows."""
+    errors = [e.std_error for e in ev.estimates if e.std_error]
+    decimals = 1 - math.floor(math.log10(min(errors))) if errors else 4
+    decimals = min(max(decimals, 0), MOST_DECIMALS)
+
+    def number(value: float | None) -> str:
+        if value is None:
+            return NONE
+        small = 0 < abs(value) < 10.0**-decimals
+        return f"{value:.3g}" if small or abs(value) >= 1e9 else f"{value:,.{decimals}f}"
+
+    return number
+
+
+def notes(out: Console, ev: Evaluation) -> None:
+    """What was repaired, and why a number is missing."""
+    if ev.repairs.get("sorted"):
+        note(out, "repair", "the rows were sorted by episode and step first")
+    for text in ev.notes:
+        note(out, "note", text)
+    reasons: dict[str, list[str]] = {}
+    for estimate in ev.estimates:
+        if estimate.reason and estimate.reason not in ev.notes:
+            reasons.setdefault(estimate.reason, []).append(estimate.estimator)
+    for reason, ids in reasons.items():
+        note(out, ", ".join(dict.fromkeys(ids)), reason)
+
+
+def note(out: Console, what: str, text: str) -> None:
+    """One remark."""
+    line(out, Text.assemble((f"{what}: ", "yellow"), visible(in_our_words(text))))
+
+
+class Rows(ProgressColumn):
+    """Rows read of rows to read, and how fast."""
+
+    def render(self, task: Task) -> Text:
+        """Rows are counted, their speed is rounded."""
+        speed = f", {task.speed / 1e6:.1f}M/s" if task.speed else ""
+        return Text(f"{task.completed:,.0f} of {task.total or 0:,.0f} rows{speed}")
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[int, int | None], None]]:
+    """A bar on stderr that goes when the work is done; it needs to know how many rows there are."""
+    columns = (TextColumn("reading"), BarColumn(), TaskProgressColumn(), Rows(), TimeLeft())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=None)
+
+        def advance(rows: int, total: int | None) -> None:
+            progress.update(task, completed=rows, total=total)
+
+        yield advance
