@@ -7,6 +7,4 @@ from workload import log as make_log
 @pytest.mark.bar("horizon")
 def test_horizon(contest, size, ours, log):
     long = make_log(size.memory_rows, steps=10_000)
-    contest.race(
-        lambda: ours.evaluate(long), lambda: ours.evaluate(log), rows=size.memory_rows, rounds=size.rounds
-    )
+    contest.race(lambda: ours.evaluate(long), lambda: ours.evaluate(log), rows=size.memory_rows, rounds=size.rounds)

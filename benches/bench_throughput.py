@@ -5,9 +5,7 @@ from workload import DISCOUNT
 
 
 def _race(contest, size, ours, log, run, data, rounds):
-    contest.race(
-        lambda: ours.evaluate(log), lambda: run(data, DISCOUNT), rows=size.memory_rows, rounds=rounds
-    )
+    contest.race(lambda: ours.evaluate(log), lambda: run(data, DISCOUNT), rows=size.memory_rows, rounds=rounds)
 
 
 @pytest.mark.bar("numba")

@@ -60,9 +60,7 @@ class Contest:
             bar=self.bar_id, rows=rows, ours=ours, peer=peer, ratio=ratio, limit=limit, met=met
         )
         if met is False and (self.small or self.require_bars):
-            pytest.fail(
-                f"{self.bar.what}: {ratio:.3g}, must be {self.bar.kind.value}: {limit:g}", pytrace=False
-            )
+            pytest.fail(f"{self.bar.what}: {ratio:.3g}, must be {self.bar.kind.value}: {limit:g}", pytrace=False)
 
 
 def _seconds(call: Callable[[], object]) -> float:

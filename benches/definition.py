@@ -33,10 +33,7 @@ def estimates(log: pl.DataFrame, discount: float) -> Estimates:
     n, steps = len(episodes), range(len(episodes[0].reward))
     weight = [sum(e.c[t] for e in episodes) for t in steps]
     mean_reward = [sum(e.c[t] * e.reward[t] for e in episodes) / weight[t] for t in steps]
-    psi = [
-        sum(gamma**t * e.c[t] / (weight[t] / n) * (e.reward[t] - mean_reward[t]) for t in steps)
-        for e in episodes
-    ]
+    psi = [sum(gamma**t * e.c[t] / (weight[t] / n) * (e.reward[t] - mean_reward[t]) for t in steps) for e in episodes]
     wis = sum(gamma**t * mean_reward[t] for t in steps)
     return {
         "step-is": _mean([e.step_is(gamma) for e in episodes]),

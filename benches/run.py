@@ -35,18 +35,12 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--small", action="store_true", help="little data; fail if a ratio is beyond its guard"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", action="store_true", help="little data; fail if a ratio is beyond its guard")
     parser.add_argument("--require-bars", action="store_true", help="fail if a bar is not met")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="suites or bars")
     parser.add_argument("--install-peers", action="store_true", help="pip install the peers first")
-    parser.add_argument(
-        "--out", type=Path, default=BENCHES.parent / ".benchmarks", help="folder for the JSON"
-    )
+    parser.add_argument("--out", type=Path, default=BENCHES.parent / ".benchmarks", help="folder for the JSON")
     return parser.parse_args()
 
 

@@ -29,9 +29,7 @@ def outcomes(run: dict) -> dict[str, dict]:
 def lines(found: dict[str, dict], not_run: dict[str, str]) -> list[tuple[str, ...]]:
     """The table's cells, in the order of the bars."""
     return [
-        _line(bar, found[bar_id])
-        if bar_id in found
-        else (bar.what, *_absent(bar), f"not run: {not_run[bar_id]}")
+        _line(bar, found[bar_id]) if bar_id in found else (bar.what, *_absent(bar), f"not run: {not_run[bar_id]}")
         for bar_id, bar in BARS.items()
         if bar_id in found or bar_id in not_run
     ]
@@ -103,9 +101,7 @@ def _limit(bar: Bar, limit: float | None) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path)
     parser.add_argument("--markdown", action="store_true")
     options = parser.parse_args()

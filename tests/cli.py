@@ -41,8 +41,6 @@ def offpolicy(*arguments: object) -> Run:
 
 def process(*arguments: object, **options: Any) -> Run:
     """Runs a command in a process of its own, piped."""
-    done = subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, encoding="utf-8", **options
-    )
+    done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, encoding="utf-8", **options)
     assert "Traceback" not in done.stderr
     return Run(done.returncode, done.stdout, done.stderr)

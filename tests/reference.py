@@ -129,9 +129,7 @@ def dr_v2(steps: list[Step], gamma: Fraction) -> Fraction:
     following = Fraction(0)
     next_v = Fraction(0)
     for s in reversed(steps):
-        following = s.v_hat + s.rho * (
-            s.reward + gamma * following - s.r_hat - gamma * next_v * s.transition_ratio
-        )
+        following = s.v_hat + s.rho * (s.reward + gamma * following - s.r_hat - gamma * next_v * s.transition_ratio)
         next_v = s.v_hat
     return following
 
@@ -190,18 +188,14 @@ def influence(log: list[list[Step]], estimator: str, gamma: Fraction) -> list[Fr
     if estimator == "step-wis":
         r = {t: mean([c[t] * steps[t - 1].reward for c, steps in both]) / d[t] for t in steps_of}
         return [
-            sum(gamma ** (t - 1) * c[t] * (steps[t - 1].reward - r[t]) / d[t] for t in steps_of)
-            for c, steps in both
+            sum(gamma ** (t - 1) * c[t] * (steps[t - 1].reward - r[t]) / d[t] for t in steps_of) for c, steps in both
         ]
     a = {t: mean([c[t] * (s[t - 1].reward - s[t - 1].q_hat) for c, s in both]) / d[t] for t in steps_of}
     b = {t: mean([c[t - 1] * s[t - 1].v_hat for c, s in both]) / d[t - 1] for t in steps_of}
     return [
         sum(
             gamma ** (t - 1)
-            * (
-                c[t] * (s[t - 1].reward - s[t - 1].q_hat - a[t]) / d[t]
-                + c[t - 1] * (s[t - 1].v_hat - b[t]) / d[t - 1]
-            )
+            * (c[t] * (s[t - 1].reward - s[t - 1].q_hat - a[t]) / d[t] + c[t - 1] * (s[t - 1].v_hat - b[t]) / d[t - 1])
             for t in steps_of
         )
         for c, s in both

@@ -82,9 +82,7 @@ def test_a_folder_without_parquet_is_refused(tmp_path):
         op.evaluate(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"PAR1", b"PAR1PAR1", b"episode,step,reward\n1,0,1.0\n", b"PAR1" * 500]
-)
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1PAR1", b"episode,step,reward\n1,0,1.0\n", b"PAR1" * 500])
 def test_a_file_that_is_no_parquet_is_named(tmp_path, content):
     path = tmp_path / "log.parquet"
     path.write_bytes(content)

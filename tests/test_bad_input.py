@@ -193,9 +193,7 @@ def test_an_integer_that_no_float_can_hold_is_named(log):
     for value in (2**53 + 1, -(2**53) - 1, 2**62):
         bad = spoiled(log.with_columns(reward=pl.lit(1, pl.Int64)), "reward", value)
         problems, message = problems_of(bad)
-        assert [(p.kind, p.episode, p.step, p.column) for p in problems] == [
-            ("inexact-integer", 202, 1, "reward")
-        ]
+        assert [(p.kind, p.episode, p.step, p.column) for p in problems] == [("inexact-integer", 202, 1, "reward")]
         assert str(value) in message
 
 
@@ -249,9 +247,7 @@ def test_a_renamed_column_that_is_absent_is_an_error(log):
         op.evaluate(log, columns=op.Columns(q_hat="qq"))
 
 
-@pytest.mark.parametrize(
-    "empty", [lambda log: log[:0], lambda log: log[:0].lazy(), lambda log: log[:0].to_arrow()]
-)
+@pytest.mark.parametrize("empty", [lambda log: log[:0], lambda log: log[:0].lazy(), lambda log: log[:0].to_arrow()])
 def test_an_empty_log_is_refused(log, empty):
     with pytest.raises(op.OffPolicyError, match=r"empty|no rows"):
         op.evaluate(empty(log))

@@ -17,9 +17,7 @@ def log():
 def bad(log):
     """Five problems in four episodes, with the ids of the log."""
     ids = log["episode"].unique(maintain_order=True)
-    at = [
-        (pl.col("episode") == e) & (pl.col("step") == s) for e, s in zip(ids, (0, 1, 2, 3, 1, 2), strict=True)
-    ]
+    at = [(pl.col("episode") == e) & (pl.col("step") == s) for e, s in zip(ids, (0, 1, 2, 3, 1, 2), strict=True)]
     frame = log.with_columns(
         reward=pl.when(at[0]).then(math.nan).otherwise("reward"),
         behavior_prob=pl.when(at[1]).then(0.0).when(at[3]).then(2.0).otherwise("behavior_prob"),

@@ -148,9 +148,7 @@ def test_out_keeps_the_old_file_when_the_rename_fails(log_file, tmp_path, monkey
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize(
-    "name", ["[red]new[/red]", "<script>alert(1)</script>", "[/]", ":boom:", "a\x1b[31mb"]
-)
+@pytest.mark.parametrize("name", ["[red]new[/red]", "<script>alert(1)</script>", "[/]", ":boom:", "a\x1b[31mb"])
 def test_names_stay_as_they_are(log_file, name):
     run = offpolicy("evaluate", log_file, "--policy", f"{name}=target_prob")
     shown = name.replace("\x1b", "\\x1b")
@@ -245,9 +243,7 @@ def test_check_lists_every_problem_with_its_place(log, tmp_path):
     assert run.code == 1
     assert run.out.splitlines()[0] == f"{report.found} problems found"
     for problem in report.problems:
-        place = (
-            rf"{re.escape(str(path))} +{problem.row} +{problem.episode} +{problem.step} +{problem.column} "
-        )
+        place = rf"{re.escape(str(path))} +{problem.row} +{problem.episode} +{problem.step} +{problem.column} "
         assert re.search(place, run.out)
     run = offpolicy("check", path, "--json")
     assert run.code == 1

@@ -115,9 +115,7 @@ def test_a_wrong_dtype_is_refused(log, tmp_path):
 
 def test_weights_that_are_all_zero_leave_no_weighted_estimate(log, tmp_path):
     path = tmp_path / "zero.parquet"
-    log.with_columns(
-        target_prob=pl.when(pl.col("step") == 1).then(0.0).otherwise("target_prob")
-    ).write_parquet(path)
+    log.with_columns(target_prob=pl.when(pl.col("step") == 1).then(0.0).otherwise("target_prob")).write_parquet(path)
     run = offpolicy("evaluate", path, "--estimator", "step-wis")
     assert (run.code, run.out) == (1, "")
     assert "t = 2" in run.err

@@ -10,9 +10,7 @@ import pytest
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MODULES = ["offpolicy"] + [
-    info.name
-    for info in pkgutil.walk_packages(offpolicy.__path__, "offpolicy.")
-    if not info.name.endswith("__main__")
+    info.name for info in pkgutil.walk_packages(offpolicy.__path__, "offpolicy.") if not info.name.endswith("__main__")
 ]
 PUBLIC = [
     name
@@ -35,6 +33,4 @@ def test_everything_public_has_an_example(name):
 
 
 def test_the_public_names_of_the_design_are_there():
-    assert {"evaluate", "check", "Columns", "PolicyColumns", "OffPolicyError", "BadLogError"} <= set(
-        offpolicy.__all__
-    )
+    assert {"evaluate", "check", "Columns", "PolicyColumns", "OffPolicyError", "BadLogError"} <= set(offpolicy.__all__)

@@ -170,8 +170,7 @@ def test_golden_law_of_step_wis_by_the_reference(n):
 @pytest.mark.parametrize("n", GOLDEN)
 def test_golden_law_of_step_wis_by_the_library(n):
     expected = math.fsum(
-        float(p) * op.evaluate(frame_of(sample), estimators=["step-wis"])["step-wis"].value
-        for p, sample in samples(n)
+        float(p) * op.evaluate(frame_of(sample), estimators=["step-wis"])["step-wis"].value for p, sample in samples(n)
     )
     assert expected == pytest.approx(GOLDEN[n], abs=5e-7)
 

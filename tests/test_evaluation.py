@@ -11,9 +11,7 @@ from logs import one_step_log, random_log
 @pytest.fixture
 def two(log):
     a = op.PolicyColumns(target_prob="target_prob", q_hat="q_hat", v_hat="v_hat")
-    return op.evaluate(
-        log, discount=0.9, policies={"a": a, "b": op.PolicyColumns(target_prob="behavior_prob")}
-    )
+    return op.evaluate(log, discount=0.9, policies={"a": a, "b": op.PolicyColumns(target_prob="behavior_prob")})
 
 
 def test_an_estimate_of_one_of_several_policies_is_named_by_both(two):

@@ -131,9 +131,7 @@ def test_unsigned_ids_beyond_signed_ones_keep_apart(log, expected, tmp_path):
 TEXT = ["a", "", "ä long identifier of an episode", "A", "0", "00", "long identifier of an episode ä", "\n"]
 
 
-@pytest.mark.parametrize(
-    "dtype", [pl.String, pl.Categorical, pl.Enum(TEXT)], ids=["text", "categorical", "enum"]
-)
+@pytest.mark.parametrize("dtype", [pl.String, pl.Categorical, pl.Enum(TEXT)], ids=["text", "categorical", "enum"])
 def test_text_ids_of_polars(log, expected, tmp_path, dtype):
     check_ids(log, pl.Series(TEXT, dtype=pl.String).cast(dtype), expected, tmp_path)
 
@@ -229,9 +227,7 @@ def test_compressions(log, expected, tmp_path, compression):
     assert bits(evaluate(path)) == expected
 
 
-@pytest.mark.parametrize(
-    "options", [{"version": "1.0"}, {"data_page_version": "2.0"}, {"use_dictionary": False}]
-)
+@pytest.mark.parametrize("options", [{"version": "1.0"}, {"data_page_version": "2.0"}, {"use_dictionary": False}])
 def test_parquet_versions(log, expected, tmp_path, options):
     path = tmp_path / "log.parquet"
     pyarrow.parquet.write_table(pyarrow_table(log), path, **options)

@@ -51,8 +51,7 @@ class Exact:
 
     def __init__(self, log, gamma):
         columns = {
-            name: [[Decimal(x) for x in part[name]] for part in log.partition_by("episode")]
-            for name in log.columns[2:]
+            name: [[Decimal(x) for x in part[name]] for part in log.partition_by("episode")] for name in log.columns[2:]
         }
         self.r, self.q, self.v, self.r_hat = (columns[k] for k in ("reward", "q_hat", "v_hat", "r_hat"))
         self.n, self.h = len(self.r), len(self.r[0])
@@ -74,9 +73,7 @@ class Exact:
             "step-is": lambda i, t: c[i][t + 1] * self.r[i][t],
             "dr": lambda i, t: c[i][t] * self.v[i][t] + c[i][t + 1] * (self.r[i][t] - self.q[i][t]),
             "step-wis": lambda i, t: c[i][t + 1] / d[t + 1] * self.r[i][t],
-            "wdr": lambda i, t: (
-                c[i][t] / d[t] * self.v[i][t] + c[i][t + 1] / d[t + 1] * (self.r[i][t] - self.q[i][t])
-            ),
+            "wdr": lambda i, t: c[i][t] / d[t] * self.v[i][t] + c[i][t + 1] / d[t + 1] * (self.r[i][t] - self.q[i][t]),
             "dr-v2": lambda i, t: c[i][t + 1] * (self.r[i][t] - self.r_hat[i][t]),
             "is": lambda i, t: c[i][-1] * self.r[i][t],
             "wis": lambda i, t: c[i][-1] / d[-1] * self.r[i][t],
@@ -92,10 +89,7 @@ class Exact:
         if estimator == "step-wis":
             c, d = self.c, self.d
             r = [sum(c[j][t + 1] * self.r[j][t] for j in range(self.n)) / self.n / d[t + 1] for t in range(H)]
-            psi = [
-                self.total(i, lambda i, t: c[i][t + 1] / d[t + 1] * (self.r[i][t] - r[t]))
-                for i in range(self.n)
-            ]
+            psi = [self.total(i, lambda i, t: c[i][t + 1] / d[t + 1] * (self.r[i][t] - r[t])) for i in range(self.n)]
         elif estimator == "wis":
             theta = self.value("wis")
             psi = [x - self.c[i][-1] / self.d[-1] * theta for i, x in enumerate(values)]
@@ -142,9 +136,7 @@ def test_shrinking_weights_leave_the_early_steps():
         assert ev[estimator].std_error == near(exact.std_error(estimator))
 
 
-@pytest.mark.parametrize(
-    ("ratio", "log10s"), [(10.0, {"is": 1003.0, "step-is": 1000.0458}), (0.1, {"is": -997.0})]
-)
+@pytest.mark.parametrize(("ratio", "log10s"), [(10.0, {"is": 1003.0, "step-is": 1000.0458}), (0.1, {"is": -997.0})])
 def test_a_value_that_no_float_can_hold_is_an_error_with_its_log10(ratio, log10s):
     log = skeleton([1000, 1000]).with_columns(reward=1.0, ratio=pl.lit(ratio))
     for estimator, log10 in log10s.items():
@@ -234,9 +226,7 @@ def test_a_ratio_below_normal_floats_keeps_its_digits():
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200, 1e300])
 def test_standard_errors_of_values_whose_squares_no_float_can_hold(scale):
-    log = skeleton([1, 1, 1]).with_columns(
-        reward=pl.Series([1.0, 2.5, 4.0]) * scale, ratio=pl.Series([1.5, 0.5, 0.25])
-    )
+    log = skeleton([1, 1, 1]).with_columns(reward=pl.Series([1.0, 2.5, 4.0]) * scale, ratio=pl.Series([1.5, 0.5, 0.25]))
     ev = op.evaluate(log)
     for estimator in ("mc", "is", "step-is", "wis", "step-wis"):
         expected = reference.evaluate(episodes_of(log), estimator, 1.0)

@@ -14,9 +14,7 @@ def survival_log(copies=1):
     The log holds exactly the frequencies of π0, so a right estimate is the truth, 0.9.
     """
     log = skeleton([1, 2] * copies)
-    rows = pl.DataFrame(
-        {"reward": [0.0, 0.0, 1.0], "behavior_prob": [0.5, 0.5, 1.0], "target_prob": [0.1, 0.9, 1.0]}
-    )
+    rows = pl.DataFrame({"reward": [0.0, 0.0, 1.0], "behavior_prob": [0.5, 0.5, 1.0], "target_prob": [0.1, 0.9, 1.0]})
     return pl.concat([log, pl.concat([rows] * copies)], how="horizontal")
 
 
@@ -91,9 +89,7 @@ def test_the_direct_method_is_the_value_of_the_first_state_only():
 
 
 def test_tiny_probabilities_get_no_epsilon():
-    log = skeleton([2, 2]).with_columns(
-        reward=pl.Series([1.0, 2.0, 3.0, 4.0]), behavior_prob=1e-12, target_prob=2e-12
-    )
+    log = skeleton([2, 2]).with_columns(reward=pl.Series([1.0, 2.0, 3.0, 4.0]), behavior_prob=1e-12, target_prob=2e-12)
     ev = op.evaluate(log)
     assert ev["step-is"].value == pytest.approx((2 * 1 + 4 * 2 + 2 * 3 + 4 * 4) / 2, rel=1e-14)
     assert ev["step-wis"].value == pytest.approx(5.0, rel=1e-14)

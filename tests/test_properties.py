@@ -29,9 +29,7 @@ def logs(draw, min_episodes=2, max_episodes=6, max_length=5):
     frame = skeleton(lengths, first_step=draw(st.integers(0, 1)))
 
     def column(values):
-        return pl.Series(
-            draw(st.lists(values, min_size=frame.height, max_size=frame.height)), dtype=pl.Float64
-        )
+        return pl.Series(draw(st.lists(values, min_size=frame.height, max_size=frame.height)), dtype=pl.Float64)
 
     return frame.with_columns(
         reward=column(NUMBERS),
@@ -261,9 +259,7 @@ def test_the_effective_sample_size_is_between_one_and_n(log):
 @given(logs(min_episodes=3), st.integers(0, 2))
 def test_a_target_that_never_acts_has_weight_zero(log, which):
     assume(which < log["episode"].n_unique())
-    dead = log.with_columns(
-        target_prob=pl.when(pl.col("episode") == which).then(0.0).otherwise("target_prob")
-    )
+    dead = log.with_columns(target_prob=pl.when(pl.col("episode") == which).then(0.0).otherwise("target_prob"))
     ev = evaluate(dead)
     for estimator in ("is", "step-is", "wis", "step-wis"):
         assert ev.values(estimator)["value"][which] == 0.0

@@ -87,16 +87,11 @@ def test_influence_of_step_wis_is_the_printed_formula_with_ended_episodes():
     c = [reference.cumulative_ratios(steps) for steps in log]
     n = len(log)
     d = {t: sum(c[i][t] for i in range(n)) / n for t in range(1, 5)}
-    r = {
-        t: sum(c[i][t] * log[i][t - 1].reward for i in range(n)) / sum(c[i][t] for i in range(n))
-        for t in range(1, 5)
-    }
+    r = {t: sum(c[i][t] * log[i][t - 1].reward for i in range(n)) / sum(c[i][t] for i in range(n)) for t in range(1, 5)}
     psi = []
     for i in range(n):
         end = len(short[i])
-        running = sum(
-            gamma ** (t - 1) * c[i][t] / d[t] * (log[i][t - 1].reward - r[t]) for t in range(1, end + 1)
-        )
+        running = sum(gamma ** (t - 1) * c[i][t] / d[t] * (log[i][t - 1].reward - r[t]) for t in range(1, end + 1))
         ended = c[i][end] * sum(gamma ** (t - 1) * r[t] / d[t] for t in range(end + 1, 5))
         psi.append(running - ended)
     assert min(map(len, short)) < 4
@@ -110,9 +105,7 @@ def test_recursions_unroll_forwards(discount):
         steps = reference.exact_steps(episode)
         c = reference.cumulative_ratios(steps)
         forward_is = sum(gamma**t * c[t + 1] * s.reward for t, s in enumerate(steps))
-        forward_dr = sum(
-            gamma**t * (c[t] * s.v_hat + c[t + 1] * (s.reward - s.q_hat)) for t, s in enumerate(steps)
-        )
+        forward_dr = sum(gamma**t * (c[t] * s.v_hat + c[t + 1] * (s.reward - s.q_hat)) for t, s in enumerate(steps))
         assert reference.step_is(steps, gamma) == forward_is
         assert reference.dr(steps, gamma) == forward_dr
 
@@ -122,9 +115,7 @@ def test_dr_v2_telescopes_without_transition_ratios():
     for episode in episodes_of(random_log(4).drop("transition_ratio")):
         steps = reference.exact_steps(episode)
         c = reference.cumulative_ratios(steps)
-        telescoped = steps[0].v_hat + sum(
-            gamma**t * c[t + 1] * (s.reward - s.r_hat) for t, s in enumerate(steps)
-        )
+        telescoped = steps[0].v_hat + sum(gamma**t * c[t + 1] * (s.reward - s.r_hat) for t, s in enumerate(steps))
         assert reference.dr_v2(steps, gamma) == telescoped
 
 

@@ -78,9 +78,7 @@ def test_batches_and_files_of_steps_that_count_from_one(wide, tmp_path, size):
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
 def test_chunks_of_a_frame(wide, expected, chunk):
-    chunked = pl.concat(
-        [wide[start : start + chunk] for start in range(0, wide.height, chunk)], rechunk=False
-    )
+    chunked = pl.concat([wide[start : start + chunk] for start in range(0, wide.height, chunk)], rechunk=False)
     assert chunked.n_chunks() > 1
     assert bits(evaluate(chunked)) == expected
 
@@ -180,9 +178,7 @@ def test_sources(wide, expected, tmp_path):
         "duckdb": duckdb.sql(f"select * from read_parquet('{path}') order by file_row_number"),
         "pandas": table.to_pandas(),
     }
-    assert {name: bits(evaluate(source)) for name, source in sources.items()} == dict.fromkeys(
-        sources, expected
-    )
+    assert {name: bits(evaluate(source)) for name, source in sources.items()} == dict.fromkeys(sources, expected)
 
 
 @pytest.mark.parametrize("seed", range(3))

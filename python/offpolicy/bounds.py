@@ -85,10 +85,8 @@ class Bounds:
             least, most = _step_is((a - high, b - low), weights, problem.discount)
             lowest, highest = self._q(problem.horizon)[0]
             return lowest + least, highest + most
-        if estimator == "dr-bsl":
-            models = _baseline(problem, self.fixed_length)
-        else:
-            models = self._q(problem.horizon)
+        baseline = estimator == "dr-bsl"
+        models = _baseline(problem, self.fixed_length) if baseline else self._q(problem.horizon)
         return _dr(self._reward(), weights, models, problem.discount)
 
     def _widened(self, pair: Range) -> Range:

@@ -17,7 +17,7 @@ class Columns:
     >>> import offpolicy as op
     >>> log = op.demo_log(episodes=50).rename({"reward": "gain"})
     >>> round(op.evaluate(log, estimators=["mc"], columns=op.Columns(reward="gain"))["mc"].value, 3)
-    1.78
+    4.12
     """
 
     episode: str = "episode"
@@ -42,9 +42,7 @@ class Columns:
         if name in available:
             return name
         if self.renamed(role):
-            raise MissingColumnError(
-                f"the log has no column {name!r} (for {role}){suggestion(name, available)}"
-            )
+            raise MissingColumnError(f"the log has no column {name!r} (for {role}){suggestion(name, available)}")
         return None
 
     def need(self, role: str, available: Collection[str]) -> str:
@@ -52,9 +50,7 @@ class Columns:
         name = self.find(role, available)
         if name is None:
             close = suggestion(role, available)
-            raise MissingColumnError(
-                f"the log has no column {role!r}{close}: name it with Columns({role}=...)"
-            )
+            raise MissingColumnError(f"the log has no column {role!r}{close}: name it with Columns({role}=...)")
         return name
 
 
@@ -102,9 +98,7 @@ class PolicyColumns:
             if field.name in ("mixture_of", "alpha") or name is None or name in available:
                 continue
             close = suggestion(name, available)
-            raise MissingColumnError(
-                f"the log has no column {name!r} ({field.name} of policy {policy!r}){close}"
-            )
+            raise MissingColumnError(f"the log has no column {name!r} ({field.name} of policy {policy!r}){close}")
 
 
 def suggestion(name: str, available: Collection[str]) -> str:

@@ -1,7 +1,7 @@
 """A small problem whose answer is known: which customers to send an offer.
 
-A customer has an engagement of 0, 1 or 2 and may be sent an offer (action 1) in each of up to 10 weeks; one who has none may leave.
-The reward is a purchase. The log was made by a coin (π0 = ½); the new policy sends more offers (π1 = 0.7).
+A customer has an engagement of 0, 1 or 2 and may be sent an offer (action 1) in each of up to 10 weeks; one without
+any may leave. The reward is a purchase. The log was made by a coin (π0 = ½); the new policy sends more (π1 = 0.7).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def demo_value() -> float:
 
     >>> import offpolicy as op
     >>> round(op.demo_value(), 4)
-    2.5736
+    3.0774
     """
     return float(_values(TARGET_SENDS)[1][0, START])
 

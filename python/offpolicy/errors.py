@@ -33,10 +33,10 @@ class MissingColumnError(OffPolicyError):
     """A column that is needed and not there.
 
     >>> import offpolicy as op
-    >>> op.evaluate(op.demo_log(episodes=5).drop("q_hat"), estimators=["dr"])
+    >>> op.evaluate(op.demo_log(episodes=5).drop("reward"))
     Traceback (most recent call last):
         ...
-    offpolicy.errors.MissingColumnError: estimator 'dr' of policy 'target' needs a column q_hat: name it with Columns(q_hat=...)
+    offpolicy.errors.MissingColumnError: the log has no column 'reward': name it with Columns(reward=...)
     """
 
 

@@ -45,14 +45,16 @@ def evaluate(
     dedupe: str | None = None,
     truncation: str | None = None,
     batch_rows: int | None = None,
+    passes: int = 2,
 ) -> Evaluation:
     """What the target policies would have earned, from the log alone.
 
     Parameters
     ----------
     log
-        A Polars frame or lazy frame; a Parquet path, glob or folder, or a list of them; a pyarrow table, dataset or reader; a
-        DuckDB relation; a pandas frame; any object with `__arrow_c_stream__`. Rows are sorted by episode and step.
+        A Polars frame or lazy frame; a Parquet path, glob or folder, or a list of them; a pyarrow table, dataset or
+        reader; a DuckDB relation; a pandas frame; any object with `__arrow_c_stream__`. Rows are sorted by episode and
+        step.
     discount
         γ, from 0 to 1.
     estimators
@@ -62,7 +64,8 @@ def evaluate(
     horizon
         H; None for the length of the longest episode.
     confidence, interval, bounds
-        Level and method (`t`, `normal`, `hoeffding`) of the intervals, and what is known for certain of rewards and ratios.
+        Level and method (`t`, `normal`, `hoeffding`) of the intervals, and what is known for certain of rewards, ratios
+        and model values.
     baseline
         The constant of `dr-bsl`.
     map
@@ -79,6 +82,8 @@ def evaluate(
         `"as-terminal"` takes episodes that were cut off as ended.
     batch_rows
         Rows a batch where the log is streamed.
+    passes
+        1 to read the log once only, without the standard errors of `step-wis` and `wdr`; `dr-bsl` then needs `horizon`.
 
     Examples
     --------
@@ -90,6 +95,7 @@ def evaluate(
     intervals.check(interval, confidence)
     _check_choice("order", order, ("sorted", "any"))
     _check_choice("dedupe", dedupe, (None, "identical"))
+    _check_choice("passes", passes, (1, 2))
     check_size("threads", threads)
     check_size("batch_rows", batch_rows)
     settings = Settings(discount, horizon, baseline, density, truncation)
@@ -97,19 +103,23 @@ def evaluate(
     plan = make_plan(source, columns or Columns(), policies, settings, estimators)
     repairs: dict[str, Any] = {}
     remarks: list[str] = []
+    if passes == 1 and horizon is None and any("dr-bsl" in policy.estimators for policy in plan.policies):
+        raise UsageError("estimator 'dr-bsl' needs horizon= where the log is read once only")
+    files = source.files()
     if order == "any" or dedupe:
         source, removed = tidy(source, plan.names(), plan.columns, dedupe == "identical")
         repairs["sorted"] = True
         if dedupe:
             repairs["duplicates_removed"] = removed
             remarks.append(f"{removed} repeated rows were dropped")
-    scanner = Scanner(source, threads or os.cpu_count() or 1, batch_rows, map, progress, plan)
+    scanner = Scanner(source, threads or os.cpu_count() or 1, batch_rows, map, progress, plan, passes)
     first = scanner.scan(plan, "first", None)
     if truncation and first.truncated:
         repairs["truncated_as_terminal"] = first.truncated
         remarks.append(f"{first.truncated} truncated episodes were taken as ended")
     normalisers = _normalisers(first, [BEHAVIOR, *(policy.name for policy in plan.policies)])
-    second = scanner.scan(plan.second(), "second", normalisers) if first.needs_second_pass else None
+    again = first.needs_second_pass and passes == 2
+    second = scanner.scan(plan.second(), "second", normalisers) if again else None
     outcome = json.loads(first.outcome(normalisers, second))
     problem = Problem(discount, outcome["horizon"], baseline)
     names = [BEHAVIOR, *(policy.name for policy in plan.policies)]
@@ -140,14 +150,15 @@ def evaluate(
             "order": order,
             "dedupe": dedupe,
             "truncation": truncation,
+            "passes": passes,
         },
-        sources=scanner.source.files(),
+        sources=files,
         version=_core.__version__,
         scan_values=partial(_values, scanner, plan, normalisers),
     )
 
 
-def _check_choice(name: str, value: str | None, choices: Sequence[str | None]) -> None:
+def _check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     if value not in choices:
         raise UsageError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
 
@@ -171,9 +182,7 @@ def make_plan(
         raise UsageError(f"the log has more than one column {repeated[0]!r}")
     for role in ("episode", "step", "reward"):
         columns.need(role, available)
-    asked = (
-        None if estimators is None else check_ids([estimators] if isinstance(estimators, str) else estimators)
-    )
+    asked = None if estimators is None else check_ids([estimators] if isinstance(estimators, str) else estimators)
     chosen = choose_estimators(find_policies(available, columns, policies), asked, settings.baseline)
     return Plan(
         columns=columns,
@@ -196,11 +205,12 @@ class Scanner:
         map_function: MapFunction | None,
         progress: ProgressFunction | None,
         plan: Plan,
+        passes: int = 2,
     ) -> None:
         """Keeps the log and the ways to read it."""
         self.source, self.threads, self.batch_rows, self.map = source, threads, batch_rows, map_function
         self.progress = progress
-        second = any(policy.estimators for policy in plan.second().policies)
+        second = passes == 2 and any(policy.estimators for policy in plan.second().policies)
         self.total = None if source.rows is None else source.rows * (2 if second else 1)
         self.done = 0
 
@@ -242,8 +252,8 @@ def _normalisers(first: _core.Whole, names: list[str]) -> bytes:
     except ValueError as error:
         policy, step = error.args
         raise OffPolicyError(
-            f"every weight of policy {names[policy]!r} is zero at t = {step} (counted from 1): wis, step-wis and wdr are "
-            "undefined; the target policy never takes the logged actions. Ask for other estimators, such as 'step-is' or 'dr'"
+            f"every weight of policy {names[policy]!r} is zero at t = {step} (counted from 1): wis, step-wis and wdr "
+            "are undefined, for the target policy never takes the logged actions; ask for others, such as 'step-is'"
         ) from None
 
 

@@ -96,7 +96,7 @@ class Evaluation:
     >>> ev.table.columns
     ['policy', 'estimator', 'value', 'std_error', 'low', 'high', 'episodes', 'steps', 'ess']
     >>> ev.episodes, ev.horizon, ev.verdict.level
-    (2000, 5, 'reliable')
+    (2000, 10, 'reliable')
     """
 
     estimates: tuple[Estimate, ...]
@@ -212,12 +212,8 @@ def build(
         value, error, withheld = row["value"]["value"], row["std_error"], None
         std_error = _std_error(error) if error else None
         if value is None or (error and std_error is None):
-            what, log10 = (
-                ("value", row["value"]["log10"]) if value is None else ("standard error", error["log10"])
-            )
-            withheld = (
-                f"the {what} of {estimator} for policy {policy!r} has log10 {log10:.1f}: no f64 can hold it"
-            )
+            what, log10 = ("value", row["value"]["log10"]) if value is None else ("standard error", error["log10"])
+            withheld = f"the {what} of {estimator} for policy {policy!r} has log10 {log10:.1f}: no f64 can hold it"
             if explicit:
                 raise OffPolicyError(f"{withheld}; ask for other estimators")
             notes.append(withheld)

@@ -26,9 +26,7 @@ class Policy:
 
     def allows(self, estimator: str) -> bool:
         """True where every column that the estimator needs is there."""
-        return all(
-            self.ratio is not None if need == "ratio" else need in self.models for need in NEEDS[estimator]
-        )
+        return all(self.ratio is not None if need == "ratio" else need in self.models for need in NEEDS[estimator])
 
 
 @dataclass(frozen=True)
@@ -77,9 +75,7 @@ class Plan:
 
         def keep(target: Policy) -> Policy:
             wanted = policy in (None, target.name)
-            return replace(
-                target, estimators=tuple(e for e in target.estimators if wanted and e in estimators)
-            )
+            return replace(target, estimators=tuple(e for e in target.estimators if wanted and e in estimators))
 
         return replace(self, policies=tuple(keep(target) for target in self.policies), mc="mc" in estimators)
 
@@ -95,11 +91,7 @@ class Plan:
         returns = ["mc"] if self.mc or used & {"is", "wis"} else []
         policies = [_core_policy(BEHAVIOR, "one", {}, returns)]
         numbers = {policy.name: index for index, policy in enumerate(self.policies, start=1)}
-        bases = {
-            p.ratio["mixture"]["of"]
-            for p in self.policies
-            if p.ratio and "mixture" in p.ratio and p.estimators
-        }
+        bases = {p.ratio["mixture"]["of"] for p in self.policies if p.ratio and "mixture" in p.ratio and p.estimators}
         for policy in self.policies:
             needs = {need for estimator in policy.estimators for need in NEEDS[estimator]}
             if "dr-v2" in policy.estimators:
@@ -166,9 +158,7 @@ def ratio_checks(density: bool) -> dict[str, str]:
     return {"behavior_prob": "positive-probability", "target_prob": "probability", "ratio": "non-negative"}
 
 
-def _core_policy(
-    name: str, ratio: Any, models: Mapping[str, int], estimators: Sequence[str]
-) -> dict[str, Any]:
+def _core_policy(name: str, ratio: Any, models: Mapping[str, int], estimators: Sequence[str]) -> dict[str, Any]:
     roles = ("q_hat", "v_hat", "r_hat", "transition_ratio")
     return {
         "name": name,
@@ -193,12 +183,10 @@ def find_policies(
         return (Policy(TARGET, form, models),)
     if not policies:
         raise UsageError("policies= names no policy")
-    found = []
+    found: list[Policy] = []
     for name, chosen in policies.items():
         if name == BEHAVIOR:
-            raise UsageError(
-                f"{BEHAVIOR!r} is the name of the behaviour policy; choose another for a target policy"
-            )
+            raise UsageError(f"{BEHAVIOR!r} is the name of the behaviour policy; choose another for a target policy")
         chosen.check(name, available)
         if chosen.mixture_of is not None:
             if chosen.mixture_of not in [policy.name for policy in found]:

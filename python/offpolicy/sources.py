@@ -1,4 +1,4 @@
-"""Everything a log can be, brought to three forms: a frame in memory, a stream that can be read again, Parquet files."""
+"""Everything a log can be, in three forms: a frame in memory, a stream that can be read again, Parquet files."""
 
 from __future__ import annotations
 
@@ -48,9 +48,7 @@ class Pass:
         progress: Progress,
     ) -> _core.Partial:
         """Scans Parquet files."""
-        return _core.scan_parquet(
-            self.spec, self.name, self.normalisers, files, batch_rows, threads, progress
-        )
+        return _core.scan_parquet(self.spec, self.name, self.normalisers, files, batch_rows, threads, progress)
 
 
 class Source(ABC):
@@ -221,12 +219,19 @@ def open_log(log: Any) -> Source:
         open_dataset = lambda names: log.scanner(columns=names).to_reader()  # noqa: E731
         return ReaderSource("dataset", list(log.schema.names), open_dataset)
     if module == "pandas" or (module == "pyarrow" and not hasattr(log, "read_next_batch")):
-        return FrameSource(pl.DataFrame(log))
+        return FrameSource(_frame(log))
     if hasattr(log, "__arrow_c_stream__"):
         return _spool(log)
     raise UsageError(
         f"a log is a Polars frame, a Parquet path, or an object with __arrow_c_stream__, not {type(log).__name__}"
     )
+
+
+def _frame(table: Any) -> pl.DataFrame:
+    try:
+        return pl.DataFrame(table)
+    except pl.exceptions.DuplicateError as error:
+        raise UsageError(f"the log has a column name twice: {error}") from None
 
 
 def _quoted(name: str) -> str:

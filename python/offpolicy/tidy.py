@@ -1,4 +1,4 @@
-"""Puts a log in order, out of core: rows go to temporary files by a hash of their episode, each file is sorted in memory.
+"""Puts a log in order, out of core: rows go to temporary files by a hash of their episode; each is sorted in memory.
 
 Episodes end up in another order than sorting the whole log would give; the estimates do not depend on it.
 """

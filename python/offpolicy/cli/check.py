@@ -14,9 +14,7 @@ from offpolicy.cli.output import one_document
 
 @click.command()
 @log_options
-@click.option(
-    "--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Most problems to list."
-)
+@click.option("--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Most problems to list.")
 def check(log: tuple[str, ...], as_json: bool, **settings: Any) -> int:
     """List everything that is wrong with a log, with file, episode and step.
 

@@ -37,13 +37,9 @@ RANGE: dict[str, Any] = {"metavar": "LOWEST,HIGHEST", "callback": read_range}
 @click.option("--q-range", **RANGE, help="Bounds of q_hat and v_hat, for hoeffding with dr and reg.")
 @click.option("--r-hat-range", **RANGE, help="Bounds of r_hat, for hoeffding with dr-v2.")
 @click.option("--fixed-length", is_flag=True, help="Every episode has H steps, which narrows hoeffding.")
-@click.option(
-    "--order", type=click.Choice(["sorted", "any"]), default="sorted", help="any: sort the log first."
-)
+@click.option("--order", type=click.Choice(["sorted", "any"]), default="sorted", help="any: sort the log first.")
 @click.option("--dedupe", type=click.Choice(["identical"]), help="Drop rows that are there twice.")
-@click.option(
-    "--truncation", type=click.Choice(["as-terminal"]), help="Take episodes that were cut as ended."
-)
+@click.option("--truncation", type=click.Choice(["as-terminal"]), help="Take episodes that were cut as ended.")
 @click.option("--one-pass", is_flag=True, help="Read once; no standard errors of step-wis and wdr.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the JSON document here.")
 def evaluate(

@@ -106,9 +106,7 @@ def read_policy(text: str) -> PolicyColumns:
     return PolicyColumns(**chosen)
 
 
-def read_range(
-    _context: click.Context, _option: click.Parameter, text: str | None
-) -> tuple[float, float] | None:
+def read_range(_context: click.Context, _option: click.Parameter, text: str | None) -> tuple[float, float] | None:
     """`--reward-range 0,1` and its like."""
     if text is None:
         return None

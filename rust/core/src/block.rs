@@ -49,16 +49,17 @@ impl<T: Real> Block<T> {
         Self([T::real(x); LANES])
     }
 
-    /// ρ_1, ρ_1ρ_2, …, ρ_1⋯ρ_8, in three doubling rounds. `one` is 1, but unknown to the compiler: it would leave out
-    /// those products and with them the vector instructions.
+    /// ρ_1, ρ_1ρ_2, …, ρ_1⋯ρ_8, in three rounds (after Sklansky 1960): pairs, then fours, then all. A ratio of 1 behind
+    /// the last step of a trajectory leaves its product as it is, to the bit. `one` is 1, but unknown to the compiler: it
+    /// would leave out those products and with them the vector instructions.
     #[inline(always)]
     pub fn cumulative_product(self, one: T) -> Self {
-        let [a, b, c, d, e, f, g, _] = self.0;
-        let pairs = self * Self([one, a, b, c, d, e, f, g]);
-        let [a, b, c, d, e, f, _, _] = pairs.0;
-        let fours = pairs * Self([one, one, a, b, c, d, e, f]);
-        let [a, b, c, d, _, _, _, _] = fours.0;
-        fours * Self([one, one, one, one, a, b, c, d])
+        let [a, _, c, _, e, _, g, _] = self.0;
+        let pairs = self * Self([one, a, one, c, one, e, one, g]);
+        let [_, b, _, _, _, f, _, _] = pairs.0;
+        let fours = pairs * Self([one, one, b, b, one, one, f, f]);
+        let [_, _, _, d, _, _, _, _] = fours.0;
+        fours * Self([one, one, one, one, d, d, d, d])
     }
 }
 
@@ -85,5 +86,16 @@ mod tests {
     fn cumulative_products_of_powers_of_two() {
         let block = Block::<f64>::load(&[2.0, 4.0, 0.5, 1.0, 8.0, 0.25, 2.0, 2.0]);
         assert_eq!(block.cumulative_product(1.0).0, [2.0, 8.0, 4.0, 4.0, 32.0, 8.0, 16.0, 32.0]);
+    }
+
+    #[test]
+    fn a_ratio_of_one_changes_no_bit() {
+        let ratios = [0.1, 0.7, 1.3, 0.9, 1.7, 0.3, 1.1, 0.6];
+        for steps in 1..LANES {
+            let mut absorbed = ratios;
+            absorbed[steps..].fill(1.0);
+            let last = Block(ratios).cumulative_product(1.0).0[steps - 1];
+            assert_eq!(Block(absorbed).cumulative_product(1.0).0[steps..], vec![last; LANES - steps]);
+        }
     }
 }

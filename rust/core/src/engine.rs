@@ -298,7 +298,7 @@ fn scaled_ratio(plan: &Plan, p: usize, rows: &Rows, row: usize) -> Block<Scaled>
         Ratio::One => Block::splat(1.0),
         Ratio::Probabilities { behavior, target } => {
             let (pi_0, pi_1) = (load(behavior), load(target));
-            Block(std::array::from_fn(|j| pi_1.0[j].div(pi_0.0[j])))
+            Block(std::array::from_fn(|j| pi_1.0[j] / pi_0.0[j]))
         }
         Ratio::Column { ratio } => load(ratio),
         Ratio::Mixture { of, alpha } => {
@@ -373,14 +373,26 @@ impl Fold<'_> {
             Form::Residual => self.fold(&Residual { reward, q_hat }, table, lanes),
             Form::Value => self.fold(&Value { v_hat }, table, lanes),
             Form::StepWisInfluence => {
-                self.fold(&StepWisInfluence { reward, mean_reward: steps(&own.mean_reward) }, table, lanes);
+                self.fold(
+                    &StepWisInfluence { reward, mean_reward: own.mean_reward.each_ref().map(|part| steps(part)) },
+                    table,
+                    lanes,
+                );
             }
             Form::ResidualInfluence => {
-                let term = ResidualInfluence { reward, q_hat, mean_residual: steps(&own.mean_residual) };
+                let term = ResidualInfluence {
+                    reward,
+                    q_hat,
+                    mean_residual: own.mean_residual.each_ref().map(|part| steps(part)),
+                };
                 self.fold(&term, table, lanes);
             }
             Form::ValueInfluence => {
-                self.fold(&ValueInfluence { v_hat, mean_value: steps(&own.mean_value) }, table, lanes);
+                self.fold(
+                    &ValueInfluence { v_hat, mean_value: own.mean_value.each_ref().map(|part| steps(part)) },
+                    table,
+                    lanes,
+                );
             }
         }
     }

@@ -67,9 +67,9 @@ impl Check {
         match self {
             Self::Finite => all(column, |x| x.abs() <= f64::MAX),
             Self::PositiveProbability => all(column, |x| (x > 0.0) & (x <= ONE)),
-            Self::Probability => all(column, |x| (x >= 0.0) & (x <= ONE)),
+            Self::Probability => all(column, |x| (0.0..=ONE).contains(&x)),
             Self::PositiveDensity => all(column, |x| (x > 0.0) & (x <= f64::MAX)),
-            Self::NonNegative => all(column, |x| (x >= 0.0) & (x <= f64::MAX)),
+            Self::NonNegative => all(column, |x| (0.0..=f64::MAX).contains(&x)),
         }
     }
 

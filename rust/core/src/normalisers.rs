@@ -10,17 +10,20 @@ use crate::scaled::Scaled;
 use crate::sum::{Exact, Sum};
 use crate::table::StepTable;
 
-/// Means over trajectories at each step, and the suffix sums that ended trajectories still owe.
+/// A mean with twice the digits of a float: what is left of a reward after its mean may be far smaller than either.
+type Mean = [Scaled; 2];
+
+/// Means over trajectories at each step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct WeightedMeans {
     /// D_t for t = 0, …, H, with D_0 = 1.
     weight: Vec<Scaled>,
     /// R_t, mean of r_t under the weights of step t.
-    reward: Vec<Scaled>,
+    reward: Vec<Mean>,
     /// A_t, mean of r_t − Q̂_t under the weights of step t.
-    residual: Vec<Scaled>,
+    residual: Vec<Mean>,
     /// B_t, mean of V̂_t under the weights of step t−1.
-    value: Vec<Scaled>,
+    value: Vec<Mean>,
 }
 
 /// The result of the first pass that the second reads.
@@ -82,10 +85,18 @@ impl Normalisers {
     }
 }
 
-fn discounted(means: &[Scaled], powers: &StepTable) -> Scaled {
+fn discounted(means: &[Mean], powers: &StepTable) -> Scaled {
     let mut sum = Sum::new();
-    means.iter().enumerate().for_each(|(t, &mean)| sum.add_product(mean, powers.get(t)));
+    for (t, mean) in means.iter().enumerate() {
+        mean.iter().for_each(|&part| sum.add_product(part, powers.get(t)));
+    }
     sum.value()
+}
+
+/// total / weight, and what its rounding left.
+fn mean(total: &Exact, weight: &Exact) -> Mean {
+    let high = total.divide(weight);
+    [high, total.minus(&weight.times(&high.into())).divide(weight)]
 }
 
 impl WeightedMeans {
@@ -103,11 +114,11 @@ impl WeightedMeans {
             let total = weight.exact();
             means.weight.push(total.divide(&Exact::integer(n)));
             if policy.estimators.contains(&Estimator::StepWis) {
-                means.reward.push(sums.reward.sum(index).exact().divide(&total));
+                means.reward.push(mean(&sums.reward.sum(index).exact(), &total));
             }
             if policy.estimators.contains(&Estimator::Wdr) {
-                means.residual.push(sums.residual.sum(index).exact().divide(&total));
-                means.value.push(sums.value.sum(index).exact().divide(&previous));
+                means.residual.push(mean(&sums.residual.sum(index).exact(), &total));
+                means.value.push(mean(&sums.value.sum(index).exact(), &previous));
             }
             previous = total;
         }
@@ -134,11 +145,11 @@ pub struct PolicyTables {
     /// γ^{t−1} / D_{t−1}
     pub over_previous_weight: StepTable,
     /// R_t
-    pub mean_reward: Vec<f64>,
+    pub mean_reward: [Vec<f64>; 2],
     /// A_t
-    pub mean_residual: Vec<f64>,
+    pub mean_residual: [Vec<f64>; 2],
     /// B_t
-    pub mean_value: Vec<f64>,
+    pub mean_value: [Vec<f64>; 2],
     /// Σ_{t > T} γ^{t−1} R_t / D_t for T = 0, …, H
     pub step_wis_tail: Vec<Scaled>,
     /// Σ_{t > T} γ^{t−1} (A_t / D_t + B_t / D_{t−1})
@@ -178,11 +189,10 @@ impl PolicyTables {
         };
         let steps = means.weight.len() - 1;
         let powers = StepTable::discounts(plan.discount, steps);
-        let over = |weight: &[Scaled]| -> Vec<Scaled> {
-            weight.iter().enumerate().map(|(t, &d)| powers.get(t).div(d)).collect()
-        };
+        let over =
+            |weight: &[Scaled]| -> Vec<Scaled> { weight.iter().enumerate().map(|(t, &d)| powers.get(t) / d).collect() };
         let (now, before) = (over(&means.weight[1..]), over(&means.weight[..steps]));
-        let at = |means: &[Scaled], t: usize| means.get(t).copied().unwrap_or_default();
+        let at = |means: &[Mean], t: usize| means.get(t).map_or(Scaled::ZERO, |mean| mean[0]);
         Self {
             step_wis_tail: suffix_sums(steps, |t| now[t] * at(&means.reward, t)),
             wdr_tail: suffix_sums(steps, |t| now[t] * at(&means.residual, t) + before[t] * at(&means.value, t)),
@@ -205,8 +215,10 @@ fn suffix_sums(steps: usize, term: impl Fn(usize) -> Scaled) -> Vec<Scaled> {
     sums
 }
 
-fn padded(means: &[Scaled], steps: usize) -> Vec<f64> {
-    let mut table = vec![0.0; steps.next_multiple_of(LANES)];
-    table.iter_mut().zip(means).for_each(|(x, mean)| *x = mean.lossy_f64());
-    table
+fn padded(means: &[Mean], steps: usize) -> [Vec<f64>; 2] {
+    [0, 1].map(|part| {
+        let mut table = vec![0.0; steps.next_multiple_of(LANES)];
+        table.iter_mut().zip(means).for_each(|(x, mean)| *x = mean[part].lossy_f64());
+        table
+    })
 }

@@ -87,7 +87,9 @@ impl Outcome {
                     Estimator::Wdr => normalisers.wdr(p, plan.discount),
                     _ => Some(own.mean(n)),
                 };
-                let std_error = (n > 1).then(|| match estimator {
+                let weighted_by_step = matches!(estimator, Estimator::StepWis | Estimator::Wdr);
+                let known = n > 1 && (second.is_some() || !weighted_by_step);
+                let std_error = known.then(|| match estimator {
                     Estimator::Wis => sums.wis.std_error(n),
                     Estimator::StepWis | Estimator::Wdr => own.influence_error(n),
                     _ => own.std_error(n),
@@ -98,7 +100,7 @@ impl Outcome {
         }
         let weights = first.policies.iter().map(|sums| {
             let total = sums.weights.total().value();
-            let share = if total.is_zero() { Scaled::ZERO } else { sums.largest_weight.div(total) };
+            let share = if total.is_zero() { Scaled::ZERO } else { sums.largest_weight / total };
             Weights {
                 ess: sums.weights.effective_size(),
                 largest_share: share.lossy_f64(),

@@ -4,7 +4,7 @@
 //! Every operation rounds exactly as the f64 operation does wherever that one stays in range, so a computation may
 //! move between the two forms without changing a bit.
 
-use std::ops::{Add, Mul, Neg, Sub};
+use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use serde::{Deserialize, Serialize};
 
@@ -97,11 +97,6 @@ impl Scaled {
         Self::new((self.mantissa * exp2(odd)).sqrt(), (self.exponent - odd) / 2)
     }
 
-    /// x / y for y ≠ 0.
-    pub fn div(self, other: Self) -> Self {
-        Self::new(self.mantissa / other.mantissa, self.exponent - other.exponent)
-    }
-
     /// The larger of two values that are not negative.
     pub fn max(self, other: Self) -> Self {
         let key = |x: Self| {
@@ -121,6 +116,14 @@ impl Mul for Scaled {
     type Output = Self;
     fn mul(self, other: Self) -> Self {
         Self::new(self.mantissa * other.mantissa, self.exponent.saturating_add(other.exponent))
+    }
+}
+
+/// For a divisor that is not zero.
+impl Div for Scaled {
+    type Output = Self;
+    fn div(self, other: Self) -> Self {
+        Self::new(self.mantissa / other.mantissa, self.exponent - other.exponent)
     }
 }
 

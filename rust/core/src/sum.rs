@@ -115,6 +115,13 @@ pub fn product(a: Scaled, b: Scaled) -> [Scaled; 2] {
     [Scaled::new(((full - low) >> HALF) as f64, e + f + HALF), Scaled::new(low as f64, e + f)]
 }
 
+impl From<Scaled> for Exact {
+    fn from(x: Scaled) -> Self {
+        let (integer, exponent) = x.to_integer();
+        Self { integer: integer.into(), exponent }
+    }
+}
+
 impl Exact {
     /// An integer.
     pub fn integer(i: impl Into<BigInt>) -> Self {

@@ -92,7 +92,7 @@ impl Carry {
 
 #[inline(always)]
 fn tame(rho: Block<f64>) -> bool {
-    rho.0.iter().fold(true, |tame, &r| tame & ((r == 0.0) | ((r >= 1.0 / RATIO) & (r <= RATIO))))
+    rho.0.iter().fold(true, |tame, &r| tame & ((r == 0.0) | (1.0 / RATIO..=RATIO).contains(&r)))
 }
 
 #[cfg(test)]

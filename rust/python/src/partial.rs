@@ -31,6 +31,9 @@ impl Partial {
     }
 }
 
+/// Ids of trajectories, and their values where f64 holds them.
+type Values = (Vec<Py<PyAny>>, Vec<Option<f64>>);
+
 /// What a whole log adds up to.
 #[pyclass(module = "offpolicy._core")]
 pub struct Whole {
@@ -100,7 +103,7 @@ impl Whole {
     }
 
     /// Per-trajectory values of a policy in log order: ids as integers or texts, and values (None where f64 holds none).
-    fn values(&mut self, py: Python<'_>, policy: usize) -> PyResult<(Vec<Py<PyAny>>, Vec<Option<f64>>)> {
+    fn values(&mut self, py: Python<'_>, policy: usize) -> PyResult<Values> {
         let values = &mut self.partial.sums.policies[policy].values;
         values.sort_by_key(|value| value.place);
         let ids = values.iter().map(|value| match &value.episode {

@@ -24,13 +24,16 @@ impl Term for Weight {
 pub struct StepWisInfluence<'a> {
     /// r_t
     pub reward: &'a [Eight],
-    /// R_t, a table over steps
-    pub mean_reward: &'a [Eight],
+    /// R_t, a table over steps in two parts
+    pub mean_reward: [&'a [Eight]; 2],
 }
 
 impl Term for StepWisInfluence<'_> {
     #[inline(always)]
     fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, b: usize) -> Block<T> {
-        after * (Block::load(&self.reward[b]) - Block::load(&self.mean_reward[b]))
+        after
+            * (Block::load(&self.reward[b])
+                - Block::load(&self.mean_reward[0][b])
+                - Block::load(&self.mean_reward[1][b]))
     }
 }

@@ -43,14 +43,18 @@ pub struct ResidualInfluence<'a> {
     pub reward: &'a [Eight],
     /// Q̂(s_t, a_t)
     pub q_hat: &'a [Eight],
-    /// A_t, a table over steps
-    pub mean_residual: &'a [Eight],
+    /// A_t, a table over steps in two parts
+    pub mean_residual: [&'a [Eight]; 2],
 }
 
 impl Term for ResidualInfluence<'_> {
     #[inline(always)]
     fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, b: usize) -> Block<T> {
-        after * (Block::load(&self.reward[b]) - Block::load(&self.q_hat[b]) - Block::load(&self.mean_residual[b]))
+        after
+            * (Block::load(&self.reward[b])
+                - Block::load(&self.q_hat[b])
+                - Block::load(&self.mean_residual[0][b])
+                - Block::load(&self.mean_residual[1][b]))
     }
 }
 
@@ -58,13 +62,14 @@ impl Term for ResidualInfluence<'_> {
 pub struct ValueInfluence<'a> {
     /// V̂(s_t)
     pub v_hat: &'a [Eight],
-    /// B_t, a table over steps
-    pub mean_value: &'a [Eight],
+    /// B_t, a table over steps in two parts
+    pub mean_value: [&'a [Eight]; 2],
 }
 
 impl Term for ValueInfluence<'_> {
     #[inline(always)]
     fn term<T: Real>(&self, before: Block<T>, _after: Block<T>, b: usize) -> Block<T> {
-        before * (Block::load(&self.v_hat[b]) - Block::load(&self.mean_value[b]))
+        before
+            * (Block::load(&self.v_hat[b]) - Block::load(&self.mean_value[0][b]) - Block::load(&self.mean_value[1][b]))
     }
 }
