@@ -106,7 +106,6 @@ def check(
     plan = Plan(
         columns=columns,
         settings=Settings(horizon=horizon, density=density, problem_limit=limit),
-        behavior_prob=behavior,
         truncated=columns.find("truncated", source.columns),
         policies=found,
         mc=False,

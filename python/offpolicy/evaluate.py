@@ -187,7 +187,6 @@ def make_plan(
     return Plan(
         columns=columns,
         settings=settings,
-        behavior_prob=columns.find("behavior_prob", available),
         truncated=columns.find("truncated", available),
         policies=chosen,
         mc=asked is None or "mc" in asked,

@@ -58,7 +58,6 @@ class Plan:
 
     columns: Columns
     settings: Settings
-    behavior_prob: str | None
     truncated: str | None
     policies: tuple[Policy, ...]
     mc: bool  # the behaviour policy's own value

@@ -59,20 +59,31 @@ impl Carry {
             *products = rho.cumulative_product(one).0;
             count += 1;
         }
-        let mut done = 0;
-        for c in &mut blocks[..count] {
-            done += 1;
-            let end = if done * LANES > steps { steps % LANES } else { LANES };
-            let next = c[end - 1] * self.mantissa;
+        let (whole, mut done) = (count.min(steps / LANES), 0);
+        for c in &mut blocks[..whole] {
+            let next = c[LANES - 1] * self.mantissa;
             *c = (Block(*c) * Block::splat(self.mantissa)).0;
             self.mantissa = next;
-            let in_range = self.mantissa >= exp2(-CARRY_EXPONENT) && self.mantissa <= exp2(CARRY_EXPONENT);
-            if !in_range && self.mantissa != 0.0 {
+            done += 1;
+            if !self.in_range() {
                 self.set(self.value());
-                break;
+                return done;
+            }
+        }
+        if let Some(c) = blocks[..count].get_mut(whole) {
+            *c = (Block(*c) * Block::splat(self.mantissa)).0;
+            self.mantissa = c[steps % LANES - 1];
+            done += 1;
+            if !self.in_range() {
+                self.set(self.value());
             }
         }
         done
+    }
+
+    #[inline(always)]
+    fn in_range(self) -> bool {
+        (exp2(-CARRY_EXPONENT)..=exp2(CARRY_EXPONENT)).contains(&self.mantissa) || self.mantissa == 0.0
     }
 
     /// The same for one block of any ratios, not scaled, of which the first `steps` exist.

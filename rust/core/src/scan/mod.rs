@@ -4,7 +4,8 @@
 //! trajectory of a unit can have begun elsewhere: it is kept as rows, a [`Head`], until its beginning arrives. Only the last
 //! can go on elsewhere: it stays [`Open`]. [`Join`] brings the two together by episode and step.
 
-use std::collections::HashMap;
+mod join;
+mod report;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,8 +15,9 @@ use crate::episode::{Head, Open};
 use crate::ids::{Id, Ids};
 use crate::inspect::Inspect;
 use crate::plan::Pass;
-use crate::problem::{Kind, Place, Problem, Problems};
+use crate::problem::{Kind, Place, Problems};
 use crate::steps::Steps;
+pub use join::Join;
 
 /// Consecutive rows of one episode.
 #[derive(Clone, Debug)]
@@ -76,13 +78,6 @@ pub struct Partial {
     pub heads: Vec<Head>,
     /// Episodes that may go on elsewhere.
     pub tails: Vec<Open>,
-}
-
-/// Heads and tails that wait for each other.
-#[derive(Debug, Default)]
-pub struct Join {
-    heads: HashMap<(Id, i64), Head>,
-    tails: HashMap<(Id, i64), Open>,
 }
 
 enum Current {
@@ -301,170 +296,6 @@ impl Scan {
         } else {
             *self.engine.sums.lengths.entry(open.steps).or_default() += 1;
         }
-    }
-
-    fn offer_head(&mut self, join: &mut Join, head: Head) {
-        let key = (head.id.clone(), head.first_step);
-        if let Some(open) = join.tails.remove(&key) {
-            self.connect(join, open, head);
-        } else if let Some(other) = join.heads.insert(key, head) {
-            self.duplicate(other.place, &other.id, other.first_step);
-        }
-    }
-
-    fn offer_tail(&mut self, join: &mut Join, open: Open) {
-        let key = (open.id.clone(), open.next_step());
-        if let Some(head) = join.heads.remove(&key) {
-            self.connect(join, open, head);
-        } else if let Some(other) = join.tails.insert(key, open) {
-            self.duplicate(other.place, &other.id, other.next_step() - 1);
-        }
-    }
-
-    fn connect(&mut self, join: &mut Join, mut open: Open, head: Head) {
-        if open.truncated {
-            let step = Some(open.next_step() - 1);
-            self.problem(Kind::Truncated, Some(head.place), Some(&open.id), step, None);
-        }
-        open.truncated = head.truncated;
-        if self.broken() || head.rows.first().is_some_and(|rows| rows.len() as u64 != head.steps) {
-            open.steps += head.steps;
-        } else {
-            let columns: Vec<&[f64]> = head.rows.iter().map(|rows| &rows[..]).collect();
-            self.engine.push(&mut open, &columns, 0..head.steps as usize, head.tame, head.complete);
-        }
-        if head.complete {
-            self.close(open);
-        } else {
-            self.offer_tail(join, open);
-        }
-    }
-
-    /// After the last part of the log: closes what is open, and reports what found no beginning.
-    pub fn finish(mut self, mut join: Join) -> Partial {
-        if self.partial.first_steps[0].is_none() {
-            let mut first: Vec<(Id, i64)> = join.heads.keys().filter(|key| key.1 == 1).cloned().collect();
-            first.sort();
-            for head in first.iter().filter_map(|key| join.heads.remove(key)).collect::<Vec<_>>() {
-                self.note_first_step(1, head.place, &head.id);
-                self.partial.ids.push(&head.id, head.place);
-                let open = self.open(head.id.clone(), head.place, 1);
-                self.connect(&mut join, open, head);
-            }
-        }
-        let mut orphans: Vec<Head> = std::mem::take(&mut join.heads).into_values().collect();
-        orphans.sort_by_key(|head| head.place);
-        orphans.iter().for_each(|head| self.report_orphan(&join, head));
-        let mut tails: Vec<Open> = std::mem::take(&mut join.tails).into_values().collect();
-        tails.sort_by_key(|open| open.place);
-        tails.into_iter().for_each(|open| self.close(open));
-        self.report_whole();
-        self.partial.problems.kept.sort();
-        self.into_partial(join)
-    }
-
-    fn report_orphan(&mut self, join: &Join, head: &Head) {
-        let before = join.tails.values().filter(|open| open.id == head.id).map(Open::next_step).max();
-        let kind = match before {
-            Some(next) if next > head.first_step => Kind::Duplicate,
-            Some(_) => Kind::Gap,
-            None if self.partial.ids.contains(&head.id) => Kind::Reappears,
-            None => Kind::FirstStep,
-        };
-        let value = Some(("step", head.first_step.to_string()));
-        self.problem(kind, Some(head.place), Some(&head.id), Some(head.first_step), value);
-    }
-
-    /// Problems that only the whole log shows.
-    fn report_whole(&mut self) {
-        if let [Some(_), Some((place, id))] = self.partial.first_steps.clone() {
-            self.problem(Kind::FirstStep, Some(place), Some(&id), Some(1), Some(("step", "1".into())));
-        }
-        if let Some(place) = self.partial.ids.mixed() {
-            self.problem(Kind::MixedIds, Some(place), None, None, None);
-        }
-        let first = i64::from(self.partial.first_steps[0].is_none());
-        for (id, place) in self.partial.ids.repeated(self.engine.plan.problem_limit) {
-            self.problem(Kind::Reappears, Some(place), Some(&id), Some(first), None);
-        }
-        let horizon = self.engine.plan.horizon.unwrap_or_else(|| self.engine.sums.longest());
-        if !self.engine.plan.truncated_as_terminal {
-            for (length, (_, id, place)) in
-                self.partial.truncated.range(..horizon).map(|(l, t)| (*l, t.clone())).collect::<Vec<_>>()
-            {
-                let step = Some(first + length.cast_signed() - 1);
-                self.problem(Kind::Truncated, Some(place), Some(&id), step, Some(("truncated", "true".into())));
-            }
-        }
-    }
-
-    fn check_step(&mut self, place: Place, id: &Id, previous: i64, step: i64) {
-        let kind = match step - previous {
-            1 => return,
-            0 => Kind::Duplicate,
-            difference if difference < 0 => Kind::Unsorted,
-            _ => Kind::Gap,
-        };
-        self.problem(kind, Some(place), Some(id), Some(step), Some(("step", step.to_string())));
-    }
-
-    fn check_truncated(&mut self, batch: &Batch, run: &Run, place: Place, first: i64) {
-        let marks = batch.truncated.map_or(&[][..], |marks| &marks[run.start..][..run.len]);
-        let before = match &self.current {
-            Current::Open(open) => open.truncated,
-            Current::Head(head) => head.truncated,
-            Current::Nothing => false,
-        };
-        let early = marks.iter().take(run.len.max(1) - 1).position(|&mark| mark);
-        if before || early.is_some() {
-            let step = first + early.map_or(-1, |index| index as i64);
-            let value = Some(("truncated", "true".into()));
-            self.problem(Kind::Truncated, Some(place), Some(&run.id), Some(step), value);
-        }
-        let mark = marks.last().copied().unwrap_or(false);
-        match &mut self.current {
-            Current::Open(open) => open.truncated = mark,
-            Current::Head(head) => head.truncated = mark,
-            Current::Nothing => {}
-        }
-    }
-
-    fn duplicate(&mut self, place: Place, id: &Id, step: i64) {
-        self.problem(Kind::Duplicate, Some(place), Some(id), Some(step), Some(("step", step.to_string())));
-    }
-
-    fn report_values(&mut self, batch: &Batch, run: &Run) {
-        let slots: Vec<_> = self.engine.plan.slots.clone();
-        for row in run.start..run.start + run.len {
-            for (slot, column) in slots.iter().zip(batch.columns) {
-                if let Some(kind) = slot.check.problem(column[row]) {
-                    let place = Place { row: batch.place.row + row as u64, ..batch.place };
-                    let value = Some((&*slot.name, column[row].to_string()));
-                    self.problem(kind, Some(place), Some(&run.id), Some(batch.steps.get(row)), value);
-                }
-            }
-        }
-    }
-
-    fn report_flaw(&mut self, batch: &Batch, flaw: &Flaw) {
-        let run = batch.runs.iter().find(|run| (run.start..run.start + run.len).contains(&flaw.row));
-        let place = Place { row: batch.place.row + flaw.row as u64, ..batch.place };
-        let value = Some((&*flaw.column, flaw.value.clone()));
-        self.problem(flaw.kind, Some(place), run.map(|run| &run.id), Some(batch.steps.get(flaw.row)), value);
-    }
-
-    fn problem(
-        &mut self,
-        kind: Kind,
-        place: Option<Place>,
-        id: Option<&Id>,
-        step: Option<i64>,
-        value: Option<(&str, String)>,
-    ) {
-        let (column, value) = value.map_or((None, None), |(column, value)| (Some(column.into()), Some(value)));
-        let (episode, message) = (id.cloned(), kind.message().into());
-        let problem = Problem { place, kind, episode, step, column, value, message };
-        self.partial.problems.push(self.engine.plan.problem_limit, problem);
     }
 }
 

@@ -1,0 +1,138 @@
+//! Which term reads which columns: from the names in a plan to the estimators' formulas.
+
+use crate::accumulators::PolicySums;
+use crate::block::{Eight, LANES};
+use crate::estimators::dr::Dr;
+use crate::estimators::dr_bsl::DrBsl;
+use crate::estimators::dr_v2::DrV2;
+use crate::estimators::step_is::StepIs;
+use crate::estimators::step_wis::{StepWisInfluence, Weight};
+use crate::estimators::wdr::{Residual, ResidualInfluence, Value, ValueInfluence};
+use crate::fold::{Piece, Term, fold_scaled, scatter_scaled};
+use crate::lanes::Lanes;
+use crate::normalisers::{PolicyTables, Tables};
+use crate::plan::{Form, Policy, StepForm, Table};
+use crate::scaled::Scaled;
+use crate::step_sums::StepSums;
+use crate::table::StepTable;
+
+/// A column or table from an index on, by blocks.
+#[inline(always)]
+pub(super) fn by_blocks(values: &[f64], from: usize) -> &[Eight] {
+    values.get(from..).unwrap_or(&[]).as_chunks().0
+}
+
+/// The columns of a policy.
+pub struct Source<'a> {
+    pub(super) columns: &'a [&'a [f64]],
+    pub(super) policy: &'a Policy,
+    pub(super) reward: usize,
+    pub(super) row: usize,
+}
+
+impl<'a> Source<'a> {
+    /// Rows of a slot from the piece's first on, by blocks.
+    #[inline(always)]
+    fn slot(&self, slot: usize) -> &'a [Eight] {
+        self.columns[slot][self.row..].as_chunks().0
+    }
+
+    #[inline(always)]
+    fn get(&self, slot: Option<usize>) -> &'a [Eight] {
+        slot.map_or(&[], |slot| self.slot(slot))
+    }
+}
+
+/// A piece, in f64 or (where `scaled` is there) in wide floats, and where its columns are.
+pub struct Fold<'a> {
+    pub(super) piece: &'a Piece<'a>,
+    pub(super) scaled: Option<&'a [Scaled; LANES + 1]>,
+    pub(super) source: Source<'a>,
+}
+
+impl Fold<'_> {
+    #[inline(always)]
+    pub(super) fn term(
+        &self,
+        form: Form,
+        table: Table,
+        tables: &Tables,
+        p: usize,
+        previous_ratio: &[f64],
+        lanes: &mut Lanes,
+    ) {
+        let own: &PolicyTables = &tables.policies[p];
+        let table = match table {
+            Table::Discount => &tables.discount,
+            Table::OverWeight => &own.over_weight,
+            Table::OverPreviousWeight => &own.over_previous_weight,
+        };
+        let source = &self.source;
+        let (policy, reward) = (source.policy, source.slot(source.reward));
+        let steps = |table| by_blocks(table, self.piece.block * LANES);
+        let (q_hat, v_hat) = (source.get(policy.q_hat), source.get(policy.v_hat));
+        match form {
+            Form::StepIs => self.fold(&StepIs { reward }, table, lanes),
+            Form::Dr => self.fold(&Dr { reward, q_hat, v_hat }, table, lanes),
+            Form::DrBsl => self.fold(&DrBsl { reward, baseline: steps(&tables.baseline) }, table, lanes),
+            Form::DrV2 => {
+                let (r_hat, previous_ratio) = (source.get(policy.r_hat), by_blocks(previous_ratio, source.row));
+                self.fold(&DrV2 { reward, r_hat, v_hat, previous_ratio }, table, lanes);
+            }
+            Form::Residual => self.fold(&Residual { reward, q_hat }, table, lanes),
+            Form::Value => self.fold(&Value { v_hat }, table, lanes),
+            Form::StepWisInfluence => {
+                self.fold(
+                    &StepWisInfluence { reward, mean_reward: own.mean_reward.each_ref().map(|part| steps(part)) },
+                    table,
+                    lanes,
+                );
+            }
+            Form::ResidualInfluence => {
+                let term = ResidualInfluence {
+                    reward,
+                    q_hat,
+                    mean_residual: own.mean_residual.each_ref().map(|part| steps(part)),
+                };
+                self.fold(&term, table, lanes);
+            }
+            Form::ValueInfluence => {
+                self.fold(
+                    &ValueInfluence { v_hat, mean_value: own.mean_value.each_ref().map(|part| steps(part)) },
+                    table,
+                    lanes,
+                );
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn step_sum(&self, form: StepForm, sums: &mut PolicySums) {
+        let source = &self.source;
+        let reward = source.slot(source.reward);
+        let (q_hat, v_hat) = (source.get(source.policy.q_hat), source.get(source.policy.v_hat));
+        match form {
+            StepForm::Weight => self.scatter(&Weight, &mut sums.weight),
+            StepForm::Reward => self.scatter(&StepIs { reward }, &mut sums.reward),
+            StepForm::Residual => self.scatter(&Residual { reward, q_hat }, &mut sums.residual),
+            StepForm::Value => self.scatter(&Value { v_hat }, &mut sums.value),
+        }
+    }
+
+    #[inline(always)]
+    fn fold(&self, term: &impl Term, table: &StepTable, lanes: &mut Lanes) {
+        match self.scaled {
+            None => self.piece.fold(term, table, lanes),
+            Some(c) => fold_scaled(self.piece, 0, c, term, table, lanes),
+        }
+    }
+
+    #[inline(always)]
+    fn scatter(&self, term: &impl Term, sums: &mut StepSums) {
+        sums.grow(self.piece.block + self.piece.blocks().max(1));
+        match self.scaled {
+            None => self.piece.scatter(term, sums),
+            Some(c) => scatter_scaled(self.piece, c, term, sums),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Finds what is wrong with rows, episodes and the whole log, and says where.
+
+use super::{Batch, Current, Flaw, Run, Scan};
+use crate::ids::Id;
+use crate::problem::{Kind, Place, Problem};
+
+impl Scan {
+    /// Problems that only the whole log shows.
+    pub(super) fn report_whole(&mut self) {
+        if let [Some(_), Some((place, id))] = self.partial.first_steps.clone() {
+            self.problem(Kind::FirstStep, Some(place), Some(&id), Some(1), Some(("step", "1".into())));
+        }
+        if let Some(place) = self.partial.ids.mixed() {
+            self.problem(Kind::MixedIds, Some(place), None, None, None);
+        }
+        let first = i64::from(self.partial.first_steps[0].is_none());
+        for (id, place) in self.partial.ids.repeated(self.engine.plan.problem_limit) {
+            self.problem(Kind::Reappears, Some(place), Some(&id), Some(first), None);
+        }
+        let horizon = self.engine.plan.horizon.unwrap_or_else(|| self.engine.sums.longest());
+        if !self.engine.plan.truncated_as_terminal {
+            for (length, (_, id, place)) in
+                self.partial.truncated.range(..horizon).map(|(l, t)| (*l, t.clone())).collect::<Vec<_>>()
+            {
+                let step = Some(first + length.cast_signed() - 1);
+                self.problem(Kind::Truncated, Some(place), Some(&id), step, Some(("truncated", "true".into())));
+            }
+        }
+    }
+
+    pub(super) fn check_step(&mut self, place: Place, id: &Id, previous: i64, step: i64) {
+        let kind = match step - previous {
+            1 => return,
+            0 => Kind::Duplicate,
+            difference if difference < 0 => Kind::Unsorted,
+            _ => Kind::Gap,
+        };
+        self.problem(kind, Some(place), Some(id), Some(step), Some(("step", step.to_string())));
+    }
+
+    pub(super) fn check_truncated(&mut self, batch: &Batch, run: &Run, place: Place, first: i64) {
+        let marks = batch.truncated.map_or(&[][..], |marks| &marks[run.start..][..run.len]);
+        let before = match &self.current {
+            Current::Open(open) => open.truncated,
+            Current::Head(head) => head.truncated,
+            Current::Nothing => false,
+        };
+        let early = marks.iter().take(run.len.max(1) - 1).position(|&mark| mark);
+        if before || early.is_some() {
+            let step = first + early.map_or(-1, |index| index as i64);
+            let value = Some(("truncated", "true".into()));
+            self.problem(Kind::Truncated, Some(place), Some(&run.id), Some(step), value);
+        }
+        let mark = marks.last().copied().unwrap_or(false);
+        match &mut self.current {
+            Current::Open(open) => open.truncated = mark,
+            Current::Head(head) => head.truncated = mark,
+            Current::Nothing => {}
+        }
+    }
+
+    pub(super) fn duplicate(&mut self, place: Place, id: &Id, step: i64) {
+        self.problem(Kind::Duplicate, Some(place), Some(id), Some(step), Some(("step", step.to_string())));
+    }
+
+    pub(super) fn report_values(&mut self, batch: &Batch, run: &Run) {
+        let slots: Vec<_> = self.engine.plan.slots.clone();
+        for row in run.start..run.start + run.len {
+            for (slot, column) in slots.iter().zip(batch.columns) {
+                if let Some(kind) = slot.check.problem(column[row]) {
+                    let place = Place { row: batch.place.row + row as u64, ..batch.place };
+                    let value = Some((&*slot.name, column[row].to_string()));
+                    self.problem(kind, Some(place), Some(&run.id), Some(batch.steps.get(row)), value);
+                }
+            }
+        }
+    }
+
+    pub(super) fn report_flaw(&mut self, batch: &Batch, flaw: &Flaw) {
+        let run = batch.runs.iter().find(|run| (run.start..run.start + run.len).contains(&flaw.row));
+        let place = Place { row: batch.place.row + flaw.row as u64, ..batch.place };
+        let value = Some((&*flaw.column, flaw.value.clone()));
+        self.problem(flaw.kind, Some(place), run.map(|run| &run.id), Some(batch.steps.get(flaw.row)), value);
+    }
+
+    pub(super) fn problem(
+        &mut self,
+        kind: Kind,
+        place: Option<Place>,
+        id: Option<&Id>,
+        step: Option<i64>,
+        value: Option<(&str, String)>,
+    ) {
+        let (column, value) = value.map_or((None, None), |(column, value)| (Some(column.into()), Some(value)));
+        let (episode, message) = (id.cloned(), kind.message().into());
+        let problem = Problem { place, kind, episode, step, column, value, message };
+        self.partial.problems.push(self.engine.plan.problem_limit, problem);
+    }
+}
