@@ -1,0 +1,28 @@
+"""The README's examples run, and print what it says."""
+
+import re
+from pathlib import Path
+
+import offpolicy as op
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+
+
+def test_the_first_example_prints_what_the_readme_says(capsys):
+    code = re.search(r"```python\n(.*?)```", README, re.DOTALL).group(1)
+    printed = re.search(r"```text\n(.*?)```", README, re.DOTALL).group(1).splitlines()
+    exec(compile(code, "README", "exec"), {})  # our own text, not data
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == printed[0]
+    assert printed[-1] in shown
+
+
+def test_every_estimator_has_a_row_and_a_file():
+    rows = dict(re.findall(r"^\| `([\w-]+)` \|.*\]\((rust/core/src/estimators/\w+\.rs)\) \|$", README, re.MULTILINE))
+    assert set(rows) == set(op.estimators.ESTIMATORS)
+    assert all((Path(__file__).parents[1] / file).is_file() for file in rows.values())
+
+
+def test_every_column_has_a_row():
+    rows = "\n".join(line.split("|")[1] for line in README.splitlines() if line.startswith("| `"))
+    assert all(f"`{name}`" in rows for name in op.Columns.__dataclass_fields__)
