@@ -1,28 +1,36 @@
 """What would a new policy have earned? Off-policy value evaluation of logs of any size, with honest error bars."""
 
 from offpolicy import namespace as _namespace
+from offpolicy import policies
 from offpolicy._core import __version__
 from offpolicy.bounds import Bounds
 from offpolicy.check import Report, check
 from offpolicy.columns import Columns, PolicyColumns
 from offpolicy.demo import demo_log, demo_value
-from offpolicy.errors import BadFileError, BadLogError, MissingColumnError, OffPolicyError, UsageError
+from offpolicy.errors import BadFileError, BadLogError, MissingColumnError, OffPolicyError, PluginError, UsageError
 from offpolicy.evaluate import evaluate
 from offpolicy.evaluation import Estimate, Evaluation
+from offpolicy.grid import Grid
 from offpolicy.intervals import Interval
+from offpolicy.plugins import domain, fitter, generator
 from offpolicy.problem import Problem
+from offpolicy.protocols import Candidate, LoggedDomain
 from offpolicy.verdict import Verdict
 
 __all__ = [
     "BadFileError",
     "BadLogError",
     "Bounds",
+    "Candidate",
     "Columns",
     "Estimate",
     "Evaluation",
+    "Grid",
     "Interval",
+    "LoggedDomain",
     "MissingColumnError",
     "OffPolicyError",
+    "PluginError",
     "PolicyColumns",
     "Problem",
     "Report",
@@ -32,7 +40,11 @@ __all__ = [
     "check",
     "demo_log",
     "demo_value",
+    "domain",
     "evaluate",
+    "fitter",
+    "generator",
+    "policies",
 ]
 
 del _namespace

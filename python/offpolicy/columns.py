@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -31,6 +31,9 @@ class Columns:
     r_hat: str = "r_hat"
     transition_ratio: str = "transition_ratio"
     truncated: str = "truncated"
+    action: str = "action"
+    terminal: str = "terminal"
+    state: tuple[str, ...] = ()
 
     def renamed(self, role: str) -> bool:
         """True where the user chose the name."""
@@ -52,6 +55,16 @@ class Columns:
             close = suggestion(role, available)
             raise MissingColumnError(f"the log has no column {role!r}{close}: name it with Columns({role}=...)")
         return name
+
+    def states(self, available: Collection[str], known: Sequence[str] = ()) -> tuple[str, ...]:
+        """The columns of the state: those chosen, those that the policy or model knows, or all named `state…`."""
+        chosen = self.state or tuple(known) or tuple(name for name in available if name.startswith("state"))
+        for name in chosen:
+            if name not in available:
+                raise MissingColumnError(f"the log has no column {name!r} (of the state){suggestion(name, available)}")
+        if not chosen:
+            raise MissingColumnError("the log has no column of the state: name them with Columns(state=(...))")
+        return chosen
 
 
 DEFAULT = Columns()

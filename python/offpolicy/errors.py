@@ -56,6 +56,17 @@ class BadFileError(OffPolicyError):
         super().__init__(f"{file}: {why}")
 
 
+class PluginError(OffPolicyError):
+    """A plugin that is not there, is broken, or gives what it must not.
+
+    >>> import offpolicy as op
+    >>> op.domain("no-such-domain")
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.PluginError: no domain 'no-such-domain'; ...
+    """
+
+
 class BadLogError(OffPolicyError):
     """A log whose rows cannot be trusted; `problems` has the details.
 

@@ -68,6 +68,10 @@ class Source(ABC):
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """Tasks for `map=`, as many at a time as may be in memory."""
 
+    @abstractmethod
+    def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
+        """The named columns as frames of about so many rows, in the order of the log."""
+
     def files(self) -> list[dict[str, Any]]:
         """Where the numbers come from."""
         return [{"source": name} for name in self.names]
@@ -91,6 +95,10 @@ class FrameSource(Source):
         """Slices of the frame."""
         frame = self.frame.select(names)
         yield [("frame", part, start) for start, part in _slices(frame)]
+
+    def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
+        """Slices of the frame, without a copy."""
+        yield from self.frame.select(names).iter_slices(rows or TASK_ROWS)
 
     def files(self) -> list[dict[str, Any]]:
         """A frame has rows and no file."""
@@ -127,6 +135,10 @@ class StreamSource(Source):
                 tasks = []
         yield tasks
 
+    def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
+        """What the query gives."""
+        return polars_calls.batches(self.query.select(names), rows)
+
 
 class ReaderSource(StreamSource):
     """A maker of Arrow streams: a dataset, or a relation of a database."""
@@ -143,11 +155,17 @@ class ReaderSource(StreamSource):
 
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """Through a temporary file, which tasks can share."""
+        yield from self._spooled(names).rounds(names)
+
+    def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
+        """Through a temporary file, which Polars can read in batches."""
+        yield from self._spooled(names).frames(names, rows)
+
+    def _spooled(self, names: list[str]) -> ParquetSource:
         folder = ScratchFolder()
         path = str(folder.path / "log.parquet")
         _core.spool(self.open_reader(names), names, path)
-        yield from ParquetSource([path], keep=folder).rounds(names)
-        folder.remove()
+        return ParquetSource([path], keep=folder)
 
 
 class ParquetSource(Source):
@@ -184,6 +202,11 @@ class ParquetSource(Source):
                     tasks.append(("parquet", path, index, chosen))
                     chosen = []
         yield tasks
+
+    def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
+        """Batches of one file after the other."""
+        query = pl.concat([pl.scan_parquet(path, glob=False).select(names) for path in self.paths])
+        return polars_calls.batches(query, rows)
 
     def files(self) -> list[dict[str, Any]]:
         """Name, size and rows of each file."""

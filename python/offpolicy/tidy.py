@@ -5,18 +5,16 @@ Episodes end up in another order than sorting the whole log would give; the esti
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import polars as pl
 
-from offpolicy import _core, polars_calls
 from offpolicy.columns import Columns
 from offpolicy.scratch import ScratchFolder
-from offpolicy.sources import FrameSource, ParquetSource, ReaderSource, Source, StreamSource
+from offpolicy.sources import ParquetSource, Source
 
 #: Rows a bucket: what is sorted in memory at a time.
 BUCKET_ROWS = 4_000_000
+#: Rows read at a time.
+BATCH_ROWS = 1_000_000
 #: Buckets where the number of rows is not known.
 UNKNOWN_BUCKETS = 16
 
@@ -26,7 +24,7 @@ def tidy(source: Source, names: list[str], columns: Columns, dedupe: bool) -> tu
     folder = ScratchFolder()
     keys, root, rows = [columns.episode, columns.step], folder.path, 0
     buckets = UNKNOWN_BUCKETS if source.rows is None else 1 + source.rows // BUCKET_ROWS
-    for part, frame in enumerate(_frames(source, names, root)):
+    for part, frame in enumerate(source.frames(names, BATCH_ROWS)):
         rows += frame.height
         bucket = frame[columns.episode].hash(0) % buckets
         for number in range(buckets):
@@ -49,19 +47,3 @@ def tidy(source: Source, names: list[str], columns: Columns, dedupe: bool) -> tu
     sorted_source = ParquetSource(paths, keep=folder)
     sorted_source.names = [", ".join(source.names)] * len(paths)
     return sorted_source, rows - kept
-
-
-def _frames(source: Source, names: list[str], root: Path) -> Iterator[pl.DataFrame]:
-    if isinstance(source, FrameSource):
-        yield source.frame.select(names)
-        return
-    if isinstance(source, ReaderSource):
-        path = str(root / "stream.parquet")
-        _core.spool(source.open_reader(names), names, path)
-        query = pl.scan_parquet(path)
-    elif isinstance(source, StreamSource):
-        query = source.query
-    else:
-        assert isinstance(source, ParquetSource)
-        query = pl.concat([pl.scan_parquet(path, glob=False).select(names) for path in source.paths])
-    yield from polars_calls.batches(query.select(names), 1_000_000)

@@ -16,6 +16,7 @@ from offpolicy import __version__
 from offpolicy.cli.check import check
 from offpolicy.cli.demo import demo
 from offpolicy.cli.evaluate import evaluate
+from offpolicy.cli.plugins import plugins
 from offpolicy.cli.refusal import refuse
 
 INTERRUPTED = 130
@@ -34,7 +35,7 @@ def commands(context: click.Context) -> None:
         context.exit(2)
 
 
-for command in (evaluate, check, demo):
+for command in (evaluate, check, plugins, demo):
     commands.add_command(command)
 
 

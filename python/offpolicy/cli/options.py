@@ -60,14 +60,14 @@ def json_option(command: Command) -> Command:
 
 def read_columns(_context: click.Context, _option: click.Parameter, pairs: Sequence[str]) -> Columns:
     """`--column reward=gain` and its like."""
-    names: dict[str, str] = {}
+    names: dict[str, Any] = {}
     for role, name in _pairs(pairs, "ROLE=NAME"):
         if role not in ROLES:
             hint = suggestion(role, ROLES) or f"; there are {', '.join(ROLES)}"
             raise click.BadParameter(f"no role {role!r}{hint}")
         if role in names:
             raise click.BadParameter(f"{role} is named twice")
-        names[role] = name
+        names[role] = tuple(name.split(",")) if role == "state" else name
     return Columns(**names)
 
 

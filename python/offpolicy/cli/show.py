@@ -6,7 +6,7 @@ Nothing from a log is read as markup, and its control characters are written out
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,19 @@ def evaluation(ev: Evaluation, written: Path | None = None) -> None:
     notes(out, ev)
     if written is not None:
         line(out, Text(visible(f"written to {written}"), "dim"))
+
+
+def plugins(found: Sequence[dict[str, Any]]) -> None:
+    """What is installed; a broken plugin with its error."""
+    out = stdout()
+    table = Table(**LOOK)
+    for name in ("plugin", "package", "version", "brings"):
+        table.add_column(name, overflow="fold")
+    for plugin in found:
+        brings = "; ".join(f"{kind} {', '.join(names)}" for kind, names in plugin["brings"].items())
+        about = Text(visible(plugin["error"]), "red") if plugin["error"] else Text(visible(brings or NONE))
+        table.add_row(*(cell(plugin[name]) for name in ("name", "package", "version")), about)
+    out.print(table)
 
 
 def report(found: Report) -> None:

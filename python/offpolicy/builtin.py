@@ -1,0 +1,20 @@
+"""What `offpolicy` itself brings, through the same hooks as any other package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from offpolicy.hookspecs import hookimpl
+from offpolicy.protocols import Generator, ModelFitter
+
+
+@hookimpl
+def offpolicy_model_fitters() -> Mapping[str, Callable[..., ModelFitter]]:
+    """The fitters of this package."""
+    return {}
+
+
+@hookimpl
+def offpolicy_candidate_policies() -> Mapping[str, Callable[..., Generator]]:
+    """The generators of this package."""
+    return {}

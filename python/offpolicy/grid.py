@@ -1,0 +1,83 @@
+"""Cells of a state space: every state belongs to one, cell = floor(scale · x + ½) a coordinate.
+
+    cells of a coordinate: low, low + 1, …, low + size - 1;   index: the last coordinate runs fastest
+
+A state outside the grid is an error, never a silent neighbour.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.protocols import Floats, States
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A regular grid; `circular` coordinates, such as directions, have their last cell beside the first.
+
+    >>> from offpolicy.grid import Grid
+    >>> import numpy as np
+    >>> grid = Grid.over([(-1.2, 0.6), (-0.07, 0.07)], scale=(64, 256))
+    >>> grid.size, grid.cells
+    ((116, 37), 4292)
+    >>> grid.index(np.array([[-1.2, -0.07], [0.6, 0.07]]))
+    array([   0, 4291])
+    """
+
+    size: tuple[int, ...]
+    low: tuple[int, ...] = ()
+    scale: tuple[float, ...] = ()
+    circular: tuple[bool, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Fills in what was left out."""
+        k = len(self.size)
+        for name, default in (("low", 0), ("scale", 1.0), ("circular", False)):
+            given = tuple(getattr(self, name)) or (default,) * k
+            if len(given) != k:
+                raise UsageError(f"a grid of {k} coordinates needs {k} values of {name}, not {len(given)}")
+            object.__setattr__(self, name, given)
+        if not self.size or any(n < 1 for n in self.size):
+            raise UsageError(f"a grid needs at least one cell a coordinate, not {self.size}")
+
+    @classmethod
+    def over(cls, ranges: Sequence[tuple[float, float]], scale: Sequence[float]) -> Grid:
+        """The grid that holds all states in these ranges."""
+        low = [math.floor(s * a + 0.5) for (a, _), s in zip(ranges, scale, strict=True)]
+        high = [math.floor(s * b + 0.5) for (_, b), s in zip(ranges, scale, strict=True)]
+        size = tuple(b - a + 1 for a, b in zip(low, high, strict=True))
+        return cls(size, tuple(low), tuple(scale))
+
+    @property
+    def cells(self) -> int:
+        """How many there are."""
+        return math.prod(self.size)
+
+    def index(self, states: States) -> NDArray[np.int64]:
+        """The cell of each state."""
+        states = np.asarray(states)
+        if states.ndim != 2 or states.shape[1] != len(self.size):
+            raise UsageError(f"states must be an (n, {len(self.size)}) array, not {states.shape}")
+        found = np.zeros(len(states), dtype=np.int64)
+        for i, (n, low, scale) in enumerate(zip(self.size, self.low, self.scale, strict=True)):
+            cell = np.floor(states[:, i] * scale + 0.5) - low
+            inside = (cell >= 0) & (cell < n)  # False for NaN too
+            if not inside.all():
+                row = int(np.argmin(inside))
+                raise OffPolicyError(f"row {row}: coordinate {i} of the state is {states[row, i]}, outside the grid")
+            found *= n
+            found += cell.astype(np.int64)
+        return found
+
+    def centers(self, index: NDArray[np.integer]) -> Floats:
+        """The (n, k) states in the middle of cells."""
+        cells = np.stack(np.unravel_index(index, self.size), axis=1)
+        centers: Floats = (cells + np.array(self.low)) / np.array(self.scale)
+        return centers

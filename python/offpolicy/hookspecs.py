@@ -1,0 +1,34 @@
+"""The hooks through which packages add to `offpolicy`; each returns a mapping of names to makers.
+
+A maker is a class or function that takes only keyword arguments, all with defaults: `{"sailing": Sailing}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pluggy
+
+from offpolicy.protocols import Domain, Generator, ModelFitter
+
+GROUP = "offpolicy"
+hookspec = pluggy.HookspecMarker(GROUP)
+hookimpl = pluggy.HookimplMarker(GROUP)
+
+
+@hookspec
+def offpolicy_domains() -> Mapping[str, Callable[..., Domain]]:
+    """Domains to simulate."""
+    return {}
+
+
+@hookspec
+def offpolicy_model_fitters() -> Mapping[str, Callable[..., ModelFitter]]:
+    """Ways to fit a model to a log."""
+    return {}
+
+
+@hookspec
+def offpolicy_candidate_policies() -> Mapping[str, Callable[..., Generator]]:
+    """Generators of candidate policies for safe improvement."""
+    return {}

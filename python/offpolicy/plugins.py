@@ -1,0 +1,174 @@
+"""Finds what packages bring, without importing them; loads one when it is named, and keeps a broken one apart.
+
+A package announces itself by an entry point of the group `offpolicy` whose value is a module with hook functions. An
+entry point named like what it brings (`sailing`) is looked into first; the others only if that does not settle it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import pluggy
+
+from offpolicy import _core, builtin, hookspecs
+from offpolicy.columns import suggestion
+from offpolicy.errors import PluginError, UsageError
+from offpolicy.protocols import Domain, Generator, ModelFitter
+
+BUILTIN = "builtin"
+#: What each hook brings, in words.
+KINDS = {
+    "offpolicy_domains": "domain",
+    "offpolicy_model_fitters": "model fitter",
+    "offpolicy_candidate_policies": "generator",
+}
+
+
+@dataclass
+class Plugin:
+    """A package that was found; `brings` is filled, or `error` set, when it is loaded."""
+
+    name: str
+    package: str
+    version: str
+    entry: EntryPoint | None = None
+    module: Any = None
+    brings: dict[str, dict[str, Callable[..., Any]]] = field(default_factory=dict)  # hook -> name -> maker
+    error: str | None = None
+
+    @property
+    def loaded(self) -> bool:
+        """True once it was tried."""
+        return bool(self.brings) or self.error is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `offpolicy plugins --json` prints."""
+        brings = {KINDS[hook]: sorted(makers) for hook, makers in self.brings.items()}
+        return {
+            "name": self.name,
+            "package": self.package,
+            "version": self.version,
+            "brings": {kind: names for kind, names in brings.items() if names},
+            "error": self.error,
+        }
+
+
+class Registry:
+    """All plugins of this environment."""
+
+    def __init__(self) -> None:
+        """Finds entry points; imports nothing but the built-ins."""
+        self.manager = pluggy.PluginManager(hookspecs.GROUP)
+        self.manager.add_hookspecs(hookspecs)
+        self.plugins = [Plugin(BUILTIN, "offpolicy", _core.__version__, module=builtin)]
+        for entry in sorted(entry_points(group=hookspecs.GROUP)):
+            package = entry.dist.name if entry.dist else entry.module
+            self.plugins.append(Plugin(entry.name, package, entry.dist.version if entry.dist else "", entry))
+
+    def load(self, plugin: Plugin) -> Plugin:
+        """Imports a plugin and asks its hooks, once; what goes wrong there is kept in `error`."""
+        if plugin.loaded:
+            return plugin
+        try:
+            if plugin.entry is not None:
+                plugin.module = plugin.entry.load()
+            self.manager.register(plugin.module, plugin.name)
+            plugin.brings = {hook: self._ask(plugin, hook) for hook in KINDS}
+        except (Exception, SystemExit) as error:
+            plugin.brings, plugin.error = {}, f"{type(error).__name__}: {error}"
+            if self.manager.has_plugin(plugin.name):
+                self.manager.unregister(name=plugin.name)
+        return plugin
+
+    def _ask(self, plugin: Plugin, hook: str) -> dict[str, Callable[..., Any]]:
+        others = [other for other in self.manager.get_plugins() if other is not plugin.module]
+        found: dict[str, Callable[..., Any]] = {}
+        for answer in self.manager.subset_hook_caller(hook, others)():
+            if not isinstance(answer, Mapping):
+                raise TypeError(f"{hook} must return a mapping of names to makers, not {type(answer).__name__}")
+            for name, maker in answer.items():
+                if not isinstance(name, str) or not callable(maker):
+                    raise TypeError(f"{hook} must map names to makers, not {name!r} to {type(maker).__name__}")
+                found[name] = maker
+        return found
+
+    def load_all(self) -> list[Plugin]:
+        """Every plugin, loaded or with its error."""
+        return [self.load(plugin) for plugin in self.plugins]
+
+    def find(self, hook: str, name: str) -> Callable[..., Any]:
+        """The maker of that name."""
+        for plugin in self._likely_first(name):
+            makers = self.load(plugin).brings.get(hook, {})
+            if name in makers:
+                return makers[name]
+        known = sorted({found for plugin in self.plugins for found in plugin.brings.get(hook, {})})
+        hint = suggestion(name, known) or (f"; there are {', '.join(known)}" if known else "; none is installed")
+        broken = [f"; plugin {p.name!r} is broken ({p.error})" for p in self.plugins if p.error]
+        raise PluginError(f"no {KINDS[hook]} {name!r}{hint}{''.join(broken)}")
+
+    def _likely_first(self, name: str) -> Iterator[Plugin]:
+        return iter(sorted(self.plugins, key=lambda plugin: (plugin.name != BUILTIN, plugin.name != name)))
+
+
+_registry: Registry | None = None
+
+
+def registry() -> Registry:
+    """The plugins of this environment, found once."""
+    global _registry
+    if _registry is None:
+        _registry = Registry()
+    return _registry
+
+
+def _make(hook: str, name: str, options: Mapping[str, Any]) -> Any:
+    maker = registry().find(hook, name)
+    try:
+        inspect.signature(maker).bind(**options)
+    except TypeError as error:
+        raise UsageError(f"{KINDS[hook]} {name!r}: {error}") from None
+    return maker(**options)
+
+
+def domain(name: str, **options: Any) -> Domain:
+    """The domain of that name, from any installed package.
+
+    >>> import offpolicy as op
+    >>> op.domain("no-such-domain")
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.PluginError: no domain 'no-such-domain'; ...
+    """
+    made: Domain = _make("offpolicy_domains", name, options)
+    return made
+
+
+def fitter(name: str, **options: Any) -> ModelFitter:
+    """The model fitter of that name.
+
+    >>> import offpolicy as op
+    >>> op.fitter("no-such-fitter")
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.PluginError: no model fitter 'no-such-fitter'; ...
+    """
+    made: ModelFitter = _make("offpolicy_model_fitters", name, options)
+    return made
+
+
+def generator(name: str, **options: Any) -> Generator:
+    """The generator of candidate policies of that name.
+
+    >>> import offpolicy as op
+    >>> op.generator("no-such-generator")
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.PluginError: no generator 'no-such-generator'; ...
+    """
+    made: Generator = _make("offpolicy_candidate_policies", name, options)
+    return made

@@ -1,0 +1,221 @@
+"""Target policies of all kinds, each π(a|s) as an (n, actions) array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.grid import Grid
+from offpolicy.protocols import Floats, Policy, States, Step, ValueModel
+
+Legal: TypeAlias = Callable[[States], NDArray[np.bool_]]
+
+#: How far a row of probabilities may be from adding to 1.
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """The same probability for every legal action.
+
+    >>> import numpy as np, offpolicy as op
+    >>> op.policies.Uniform(actions=4).probabilities(np.zeros((1, 2)), 0)
+    array([[0.25, 0.25, 0.25, 0.25]])
+    """
+
+    actions: int
+    legal: Legal | None = None
+
+    def probabilities(self, states: States, step: Step) -> Floats:
+        """1 / (number of legal actions)."""
+        if self.legal is None:
+            return np.full((len(states), self.actions), 1 / self.actions)
+        allowed = self.legal(states)
+        pi: Floats = allowed / allowed.sum(axis=1, keepdims=True)
+        return pi
+
+
+@dataclass(frozen=True, eq=False)
+class TabularPolicy:
+    """Probabilities from a table over the cells of a grid: (cells, actions), or (horizon, cells, actions).
+
+    >>> import numpy as np, offpolicy as op
+    >>> table = np.array([[0.9, 0.1], [0.2, 0.8]])
+    >>> op.policies.TabularPolicy(table, op.Grid((2,))).probabilities(np.array([[1]]), 0)
+    array([[0.2, 0.8]])
+    """
+
+    table: Floats
+    grid: Grid
+
+    def __post_init__(self) -> None:
+        """Refuses a table that does not hold probabilities."""
+        if self.table.ndim not in (2, 3) or self.table.shape[-2] != self.grid.cells:
+            raise UsageError(f"the table must be (…, {self.grid.cells}, actions), not {self.table.shape}")
+        checked(self.table.reshape(-1, self.table.shape[-1]), "the table")
+
+    def probabilities(self, states: States, step: Step) -> Floats:
+        """The rows of the table."""
+        cell = self.grid.index(states)
+        found: Floats = self.table[cell] if self.table.ndim == 2 else self.table[step, cell]
+        return found
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """(1-α)π + απ0: between a policy and the behaviour policy.
+
+    >>> import numpy as np, offpolicy as op
+    >>> always = op.policies.FromCallable(lambda states, step: np.tile([1.0, 0.0], (len(states), 1)))
+    >>> op.policies.Mixture(always, op.policies.Uniform(2), alpha=0.5).probabilities(np.zeros((1, 1)), 0)
+    array([[0.75, 0.25]])
+    """
+
+    policy: Policy
+    behavior: Policy
+    alpha: float
+
+    def __post_init__(self) -> None:
+        """Refuses an α that is no share."""
+        if not 0 <= self.alpha <= 1:
+            raise UsageError(f"alpha must be between 0 and 1, not {self.alpha}")
+
+    def probabilities(self, states: States, step: Step) -> Floats:
+        """The mixture, a row at a time."""
+        ours, theirs = self.policy.probabilities(states, step), self.behavior.probabilities(states, step)
+        return (1 - self.alpha) * ours + self.alpha * theirs
+
+
+@dataclass(frozen=True)
+class EpsilonGreedy:
+    """The best action by a Q̂ with probability 1-ε, otherwise any legal one; the first of equals is best.
+
+    >>> import numpy as np, offpolicy as op
+    >>> q = lambda states, step: np.tile([1.0, 3.0], (len(states), 1))
+    >>> op.policies.EpsilonGreedy(q, epsilon=0.2).probabilities(np.zeros((1, 1)), 0)
+    array([[0.1, 0.9]])
+    """
+
+    q: Callable[[States, Step], Floats]
+    epsilon: float = 0.0
+    legal: Legal | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses an ε that is no share."""
+        if not 0 <= self.epsilon <= 1:
+            raise UsageError(f"epsilon must be between 0 and 1, not {self.epsilon}")
+
+    def probabilities(self, states: States, step: Step) -> Floats:
+        """ε shared by all legal actions, the rest to the best."""
+        q = np.asarray(self.q(states, step), dtype=float)
+        allowed = np.ones(q.shape, dtype=bool) if self.legal is None else self.legal(states)
+        best = np.where(allowed, q, -np.inf).argmax(axis=1)
+        pi: Floats = self.epsilon * allowed / allowed.sum(axis=1, keepdims=True)
+        pi[np.arange(len(q)), best] += 1 - self.epsilon
+        return pi
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """π(a|s) ∝ exp(Q̂(s, a)/temperature) over legal actions.
+
+    >>> import numpy as np, offpolicy as op
+    >>> q = lambda states, step: np.tile([0.0, np.log(3.0)], (len(states), 1))
+    >>> op.policies.Softmax(q).probabilities(np.zeros((1, 1)), 0).round(3)
+    array([[0.25, 0.75]])
+    """
+
+    q: Callable[[States, Step], Floats]
+    temperature: float = 1.0
+    legal: Legal | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses a temperature without a meaning."""
+        if not 0 < self.temperature < float("inf"):
+            raise UsageError(f"temperature must be above 0 and finite, not {self.temperature}")
+
+    def probabilities(self, states: States, step: Step) -> Floats:
+        """Shifted by the largest Q̂, so that nothing overflows."""
+        q = np.asarray(self.q(states, step), dtype=float) / self.temperature
+        if self.legal is not None:
+            q = np.where(self.legal(states), q, -np.inf)
+        weights = np.exp(q - q.max(axis=1, keepdims=True))
+        pi: Floats = weights / weights.sum(axis=1, keepdims=True)
+        return pi
+
+
+@dataclass(frozen=True)
+class FromCallable:
+    """A policy from a function of states and step; what it returns is checked.
+
+    >>> import numpy as np, offpolicy as op
+    >>> op.policies.FromCallable(lambda states, step: np.full((len(states), 2), 0.7)).probabilities(np.zeros((1, 1)), 0)
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.OffPolicyError: the policy's probabilities of row 0 add to 1.4, not 1
+    """
+
+    function: Callable[[States, Step], Any]
+
+    def probabilities(self, states: States, step: Step) -> Floats:
+        """What the function says."""
+        return checked(np.asarray(self.function(states, step), dtype=float), "the policy", len(states))
+
+
+@dataclass(frozen=True, eq=False)
+class FromClassifier:
+    """A policy from any object with scikit-learn's `predict_proba` and `classes_`; a class it never saw has 0.
+
+    >>> import numpy as np, offpolicy as op
+    >>> class Coin:
+    ...     classes_ = np.array([0, 2])
+    ...     def predict_proba(self, states):
+    ...         return np.full((len(states), 2), 0.5)
+    >>> op.policies.FromClassifier(Coin(), actions=3).probabilities(np.zeros((1, 1)), 0)
+    array([[0.5, 0. , 0.5]])
+    """
+
+    classifier: Any
+    actions: int
+
+    def __post_init__(self) -> None:
+        """Classes must be actions."""
+        classes = np.asarray(self.classifier.classes_)
+        if not np.issubdtype(classes.dtype, np.integer) or not ((classes >= 0) & (classes < self.actions)).all():
+            raise UsageError(f"the classifier's classes must be actions 0 to {self.actions - 1}, not {classes}")
+
+    def probabilities(self, states: States, step: Step) -> Floats:
+        """Its `predict_proba`, in the order of the actions."""
+        pi = np.zeros((len(states), self.actions))
+        pi[:, np.asarray(self.classifier.classes_)] = self.classifier.predict_proba(states)
+        return checked(pi, "the classifier", len(states))
+
+
+def every_action(values: ValueModel, actions: int) -> Callable[[States, Step], Floats]:
+    """Q̂ of a model for all actions at once, as `EpsilonGreedy` and `Softmax` take it."""
+
+    def q(states: States, step: Step) -> Floats:
+        n = len(states)
+        columns = [values.q_hat(states, np.full(n, a), step) for a in range(actions)]
+        return np.stack(columns, axis=1)
+
+    return q
+
+
+def checked(pi: Floats, who: str, rows: int | None = None) -> Floats:
+    """The same array, if every row holds probabilities."""
+    if pi.ndim != 2 or (rows is not None and len(pi) != rows):
+        raise OffPolicyError(f"{who} must give a row of probabilities a state, not an array of shape {pi.shape}")
+    total = pi.sum(axis=1)
+    fair = (np.abs(total - 1) <= TOLERANCE) & (pi >= 0).all(axis=1)
+    if not fair.all():
+        row = int(np.argmin(fair))
+        if np.isfinite(total[row]) and (pi[row] >= 0).all():
+            raise OffPolicyError(f"{who}'s probabilities of row {row} add to {total[row]:.6g}, not 1")
+        raise OffPolicyError(f"{who}'s probabilities of row {row} are {pi[row]}; each must be from 0 to 1")
+    return pi

@@ -1,0 +1,155 @@
+"""What a domain, a policy, a model and a generator of candidates must offer, on NumPy arrays of n rows at once.
+
+States are an (n, k) array with a column for each of `state_columns`; actions are whole numbers 0, 1, …; `step` counts
+from 0 and is one number for all rows or an array of n.
+
+A class that names a protocol as its base inherits the defaults here; any other object with the same members works too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+States: TypeAlias = NDArray[Any]
+Actions: TypeAlias = NDArray[np.integer[Any]]
+Floats: TypeAlias = NDArray[np.float64]
+Step: TypeAlias = int | NDArray[np.integer[Any]]
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """π(a|s), which may depend on the step."""
+
+    def probabilities(self, states: States, step: Step) -> Floats:
+        """The (n, actions) array of π(a|s); rows add to 1, and what is forbidden has 0."""
+        ...
+
+
+@runtime_checkable
+class ValueModel(Protocol):
+    """What a model says of one policy over a horizon: Q̂, V̂ and R̂ with the steps that remain after `step`."""
+
+    def q_hat(self, states: States, actions: Actions, step: Step) -> Floats:
+        """Q̂(s, a), n values."""
+        ...
+
+    def v_hat(self, states: States, step: Step) -> Floats:
+        """V̂(s) = Σ_a π(a|s) Q̂(s, a), n values."""
+        ...
+
+    def r_hat(self, states: States, actions: Actions) -> Floats:
+        """R̂(s, a), n values."""
+        ...
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A fitted model of a domain."""
+
+    def values(self, policy: Policy, horizon: int, discount: float) -> ValueModel:
+        """The finite-horizon values of a policy."""
+        ...
+
+    def optimal_policy(self, maximize: bool = True) -> Policy:
+        """The best stationary policy of the model, or the worst."""
+        ...
+
+
+class Setting(Protocol):
+    """What a log does not say of its domain; fitters and generators read no more than this."""
+
+    name: str
+    state_columns: Sequence[str]
+    actions: int
+    horizon: int
+    discount: float
+    reward_range: tuple[float, float]
+
+    def legal(self, states: States) -> NDArray[np.bool_]:
+        """The (n, actions) array of what may be done; everything, unless a domain says otherwise."""
+        return np.ones((len(states), self.actions), dtype=bool)
+
+
+class Domain(Setting, Protocol):
+    """A setting that can be simulated."""
+
+    @property
+    def behavior(self) -> Policy:
+        """π0, which makes the logs."""
+        ...
+
+    def reset(self, n: int, rng: np.random.Generator) -> States:
+        """n first states."""
+        ...
+
+    def step(
+        self, states: States, actions: Actions, rng: np.random.Generator
+    ) -> tuple[States, Floats, NDArray[np.bool_]]:
+        """Next states, rewards, and which rows have ended."""
+        ...
+
+    def simulate(self, policy: Policy, n: int, seed: int) -> pl.DataFrame:
+        """The log of n episodes under a policy; see `offpolicy.simulation` for its columns."""
+        from offpolicy.simulation import simulate
+
+        return simulate(self, policy, n, seed)
+
+
+@runtime_checkable
+class ModelFitter(Protocol):
+    """Makes a model from a log."""
+
+    def fit(self, log: Any, domain: Setting) -> Model:
+        """Fits to any log that `evaluate` reads, given what the log does not say."""
+        ...
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A policy to choose from, with the data and the model that it was made of.
+
+    Episodes are put in the order of a hash of their id; the candidate has seen the first `train_fraction` of them, so
+    that it must be evaluated on the others, and `model`, fitted to those same first ones, may serve as Q̂.
+
+    >>> import offpolicy as op
+    >>> op.Candidate("careful", op.policies.Uniform(actions=2)).train_fraction
+    0.0
+    """
+
+    name: str
+    policy: Policy
+    train_fraction: float = 0.0
+    model: Model | None = None
+
+
+@runtime_checkable
+class Generator(Protocol):
+    """Proposes policies that might be better than the behaviour policy."""
+
+    def candidates(self, log: Any, domain: Setting) -> Iterable[Candidate]:
+        """The candidates, each with a name of its own."""
+        ...
+
+
+@dataclass(frozen=True)
+class LoggedDomain(Setting):
+    """The setting of a log without a simulator.
+
+    >>> import offpolicy as op
+    >>> setting = op.LoggedDomain(state_columns=("age", "dose"), actions=3, horizon=20, reward_range=(0.0, 1.0))
+    >>> setting.discount
+    1.0
+    """
+
+    state_columns: Sequence[str]
+    actions: int
+    horizon: int
+    reward_range: tuple[float, float]
+    discount: float = 1.0
+    name: str = "log"

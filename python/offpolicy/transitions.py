@@ -1,0 +1,146 @@
+"""The steps of a log as a fitter reads them: (s, a, r, s'), batch after batch.
+
+s' is in the columns `next_…` where the log has them, and otherwise in the episode's next row. The last row of an
+episode ends it if `terminal` says so, or, without that column, if the episode is shorter than the horizon; s' of a last
+row that does not end is not known, and only its reward counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from offpolicy.columns import Columns
+from offpolicy.errors import SHOWN, BadLogError, MissingColumnError
+from offpolicy.problem import Problem
+from offpolicy.protocols import Actions, Floats, Setting, States
+from offpolicy.sources import open_log
+
+BATCH_ROWS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """A batch of n steps; `states` and `next_states` are (n, k)."""
+
+    episodes: pl.Series
+    steps: NDArray[np.int64]  # from 0
+    states: States
+    actions: Actions
+    rewards: Floats
+    next_states: States
+    terminal: NDArray[np.bool_]
+    known: NDArray[np.bool_]  # s' is known, or the episode has ended: the transition counts
+
+
+def transitions(
+    log: Any, domain: Setting, columns: Columns | None = None, batch_rows: int | None = None
+) -> Iterator[Transitions]:
+    """Every step of a log once, in batches, in bounded memory."""
+    source, columns = open_log(log), columns or Columns()
+    layout = _Layout(source.columns, domain, columns, ", ".join(source.names))
+    held: pl.DataFrame | None = None
+    row = 0
+    for frame in source.frames(layout.names, batch_rows or BATCH_ROWS):
+        layout.check(frame, row)
+        if row == 0 and frame.height:
+            layout.first_step = int(frame[layout.step][0])  # steps count from 0 or from 1
+        row += frame.height
+        whole = frame if held is None else pl.concat([held, frame])
+        if layout.has_next:
+            yield layout.batch(whole, None)
+        elif whole.height > 1:  # the last row waits for the next one, which may belong to its episode
+            yield layout.batch(whole[:-1], whole[1:])
+            held = whole[-1:]
+        else:
+            held = whole
+    if held is not None and held.height:
+        yield layout.batch(held, None)
+
+
+class _Layout:
+    """Where a log has what a fitter needs."""
+
+    def __init__(self, available: Sequence[str], domain: Setting, columns: Columns, file: str) -> None:
+        self.domain, self.columns, self.file, self.first_step = domain, columns, file, 0
+        self.states = list(columns.states(available, domain.state_columns))
+        self.next_states = [f"next_{name}" for name in self.states]
+        self.has_next = all(name in available for name in self.next_states)
+        self.terminal = columns.find("terminal", available)
+        if self.has_next and self.terminal is None:
+            raise MissingColumnError(
+                "the log has the next states but no column 'terminal', which says whether an episode has ended there"
+            )
+        needed = [columns.need(role, available) for role in ("episode", "step", "action", "reward")]
+        self.episode, self.step, self.action, self.reward = needed
+        last = [*self.next_states] if self.has_next else []
+        self.names = [*needed, *self.states, *last, *([self.terminal] if self.terminal else [])]
+
+    def check(self, frame: pl.DataFrame, row: int) -> None:
+        """Nulls, NaN and actions that do not exist."""
+        problems = []
+        for name in self.names:
+            column = frame[name]
+            bad = column.is_null()
+            if column.dtype.is_float():
+                bad = bad | ~column.is_finite().fill_null(True)
+            problems += self._problems(frame, row, name, bad, "must be there and finite", "not-finite")
+        action = frame[self.action]
+        if not action.dtype.is_integer():
+            raise MissingColumnError(f"column {self.action!r} must hold whole numbers, not {action.dtype}")
+        outside = ~action.is_between(0, self.domain.actions - 1).fill_null(True)
+        why = f"must be an action from 0 to {self.domain.actions - 1}"
+        problems += self._problems(frame, row, self.action, outside, why, "no-such-action")
+        if problems:
+            raise BadLogError(problems)
+
+    def _problems(self, frame: pl.DataFrame, row: int, name: str, bad: pl.Series, why: str, kind: str) -> list[Problem]:
+        return [
+            Problem(
+                kind=kind,
+                file=self.file,
+                row=row + i,
+                episode=frame[self.episode][i],
+                step=frame[self.step][i],
+                column=name,
+                value=str(frame[name][i]),
+                message=why,
+            )
+            for i in bad.arg_true().head(SHOWN).to_list()
+        ]
+
+    def batch(self, frame: pl.DataFrame, following: pl.DataFrame | None) -> Transitions:
+        """Arrays of these rows; `following` has the row after each, where s' must be found there."""
+        n = frame.height
+        states, steps = _matrix(frame, self.states), frame[self.step].to_numpy().astype(np.int64) - self.first_step
+        ended = frame[self.terminal].to_numpy() if self.terminal else np.zeros(n, dtype=bool)
+        if self.has_next:
+            next_states, known = _matrix(frame, self.next_states), np.ones(n, dtype=bool)
+        else:
+            next_states, last = states.copy(), np.ones(n, dtype=bool)
+            if following is not None:
+                last = (frame[self.episode] != following[self.episode]).to_numpy().copy()
+                next_states[~last] = _matrix(following, self.states)[~last]
+            if self.terminal is None:
+                ended = last & (steps + 1 < self.domain.horizon)
+            known = ~last | ended
+        return Transitions(
+            episodes=frame[self.episode],
+            steps=steps,
+            states=states,
+            actions=frame[self.action].to_numpy().astype(np.int64),
+            rewards=frame[self.reward].to_numpy().astype(np.float64),
+            next_states=next_states,
+            terminal=ended,
+            known=known,
+        )
+
+
+def _matrix(frame: pl.DataFrame, names: Sequence[str]) -> States:
+    columns = [frame[name].to_numpy() for name in names]
+    return np.stack(columns, axis=1)
