@@ -3,14 +3,17 @@
 import signal
 import subprocess
 import sys
+import threading
 
 import offpolicy as op
 import pyarrow as pa
 import pytest
 from logs import random_log
+from offpolicy.interruptible import interruptible
 
 ENDLESS = """
 import sys
+import threading
 import offpolicy as op
 import pyarrow as pa
 
@@ -57,3 +60,54 @@ def test_a_source_that_fails_halfway_gives_no_partial_result(estimators):
     reader = pa.RecordBatchReader.from_batches(table.schema, batches())
     with pytest.raises((op.OffPolicyError, OSError), match="the disk is gone"):
         op.evaluate(reader, estimators=estimators)
+
+
+SLOW_CALL = """
+import time
+from offpolicy.interruptible import interruptible
+
+def work(go_on):
+    print("running", flush=True)
+    time.sleep(600)
+
+interruptible(work)
+"""
+
+
+def test_ctrl_c_does_not_wait_for_a_call_of_another_library():
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW_CALL], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout.readline() == "running\n"
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert "KeyboardInterrupt" in errors
+
+
+def test_work_that_nobody_waits_for_is_stopped():
+    ended = threading.Event()
+
+    def work(go_on):
+        try:
+            while True:
+                go_on()
+        finally:
+            ended.set()
+
+    class Impatient(Exception):
+        pass
+
+    def leave(_signal, _frame):
+        raise Impatient
+
+    before = signal.signal(signal.SIGALRM, leave)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        with pytest.raises(Impatient):
+            interruptible(work)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert ended.wait(timeout=60)

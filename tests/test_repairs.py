@@ -110,3 +110,23 @@ def test_a_log_that_says_nothing_was_truncated_is_plain(log):
     ev = op.evaluate(truncated(log, []))
     assert bits(ev) == bits(op.evaluate(log))
     assert not any(ev.repairs.values())
+
+
+def test_files_whose_ids_have_different_widths_are_sorted_together(tmp_path):
+    log = random_log(17, episodes=9)
+    half = log.height // 2
+    parts = (log[:half].with_columns(pl.col("episode").cast(pl.Int32)), log[half:])
+    paths = [tmp_path / f"{i}.parquet" for i in range(2)]
+    for part, path in zip(parts, paths, strict=True):
+        part.sample(fraction=1, shuffle=True, seed=1).write_parquet(path)
+    assert bits(op.evaluate(paths, order="any")) == bits(op.evaluate(log))
+
+
+@pytest.mark.parametrize("kind", [pl.String, pl.UInt64])
+def test_ids_that_no_type_holds_together_name_the_files(tmp_path, kind):
+    log = random_log(17, episodes=9)
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    log.write_parquet(paths[0])
+    log.with_columns(pl.col("episode").cast(kind)).write_parquet(paths[1])
+    with pytest.raises(op.BadFileError, match=r"b\.parquet: column 'episode' is .* here and Int64 in .*a\.parquet"):
+        op.evaluate(paths, order="any")

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from offpolicy.columns import Columns, PolicyColumns
-from offpolicy.evaluate import Scanner, check_size
+from offpolicy.evaluate import ProgressFunction, Scanner, check_size
 from offpolicy.plan import Plan, Settings, find_policies, ratio_checks
 from offpolicy.problem import EMPTY, Problem, from_core
 from offpolicy.sources import open_log
@@ -77,8 +77,9 @@ def check(
     density: bool = False,
     limit: int = 1000,
     threads: int | None = None,
+    progress: ProgressFunction | None = None,
 ) -> Report:
-    """Looks for everything that `evaluate` would refuse, in every column that it could use.
+    """Looks for everything that `evaluate` would refuse, in every column that it could use; arguments as there.
 
     >>> import offpolicy as op, polars as pl
     >>> log = op.demo_log(episodes=3).with_columns(reward=pl.lit(float("nan")))
@@ -112,7 +113,7 @@ def check(
         check_only=True,
         extra=tuple(dict.fromkeys(extra)),
     )
-    whole = Scanner(source, threads or os.cpu_count() or 1, None, None, None, plan).read(plan, "first", None)
+    whole = Scanner(source, threads or os.cpu_count() or 1, None, None, progress, plan).read(plan, "first", None)
     document = json.loads(whole.problems())
     problems = [from_core(problem, source.names) for problem in document["kept"]]
     if not problems and whole.episodes == 0:

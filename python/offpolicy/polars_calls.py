@@ -10,3 +10,15 @@ import polars as pl
 def batches(frame: pl.LazyFrame, rows: int | None = None) -> Iterator[pl.DataFrame]:
     """Runs a query in streaming mode and yields its result piece by piece; the iterator is an Arrow stream too."""
     return frame.collect_batches(chunk_size=rows, maintain_order=True, lazy=True)
+
+
+def common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
+    """The type of both together, if it loses nothing: an id is never rounded, a number never written as text."""
+    if one == other:
+        return one
+    if not (one.is_numeric() and other.is_numeric()):
+        return None
+    empty = [pl.DataFrame({"x": []}, schema={"x": kind}) for kind in (one, other)]
+    wider = pl.concat(empty, how="vertical_relaxed").schema["x"]
+    rounds = wider.is_float() and any(kind in (pl.Int64, pl.UInt64) for kind in (one, other))
+    return None if rounds or wider == pl.Int128 else wider  # i64 with u64: a width that the core does not read

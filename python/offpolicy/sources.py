@@ -205,8 +205,9 @@ class ParquetSource(Source):
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """Batches of one file after the other."""
-        query = pl.concat([pl.scan_parquet(path, glob=False).select(names) for path in self.paths])
-        return polars_calls.batches(query, rows)
+        scans = [pl.scan_parquet(path, glob=False).select(names) for path in self.paths]
+        common = _common_types(self.paths, scans)
+        return polars_calls.batches(pl.concat(scan.cast(common) for scan in scans), rows)
 
     def files(self) -> list[dict[str, Any]]:
         """Name, size and rows of each file."""
@@ -248,6 +249,20 @@ def open_log(log: Any) -> Source:
     raise UsageError(
         f"a log is a Polars frame, a Parquet path, or an object with __arrow_c_stream__, not {type(log).__name__}"
     )
+
+
+def _common_types(paths: Sequence[str], scans: Sequence[pl.LazyFrame]) -> pl.Schema:
+    """A type a column that holds what every file has there, without loss."""
+    first = scans[0].collect_schema()
+    common = pl.Schema(first)
+    for path, scan in zip(paths[1:], scans[1:], strict=True):
+        for name, found in scan.collect_schema().items():
+            wider = polars_calls.common_type(common[name], found)
+            if wider is None:
+                why = f"column {name!r} is {found} here and {first[name]} in {paths[0]}; no type holds both"
+                raise BadFileError(path, why)
+            common[name] = wider
+    return common
 
 
 def _frame(table: Any) -> pl.DataFrame:

@@ -5,9 +5,12 @@ Episodes end up in another order than sorting the whole log would give; the esti
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import polars as pl
 
 from offpolicy.columns import Columns
+from offpolicy.interruptible import interruptible
 from offpolicy.scratch import ScratchFolder
 from offpolicy.sources import ParquetSource, Source
 
@@ -21,6 +24,12 @@ UNKNOWN_BUCKETS = 16
 
 def tidy(source: Source, names: list[str], columns: Columns, dedupe: bool) -> tuple[Source, int]:
     """The same log sorted, and how many repeated rows were dropped."""
+    return interruptible(lambda go_on: _tidy(source, names, columns, dedupe, go_on))
+
+
+def _tidy(
+    source: Source, names: list[str], columns: Columns, dedupe: bool, go_on: Callable[[], None]
+) -> tuple[Source, int]:
     folder = ScratchFolder()
     keys, root, rows = [columns.episode, columns.step], folder.path, 0
     buckets = UNKNOWN_BUCKETS if source.rows is None else 1 + source.rows // BUCKET_ROWS
@@ -28,6 +37,7 @@ def tidy(source: Source, names: list[str], columns: Columns, dedupe: bool) -> tu
         rows += frame.height
         bucket = frame[columns.episode].hash(0) % buckets
         for number in range(buckets):
+            go_on()
             chosen = frame.filter(bucket == number)
             if chosen.height:
                 target = root / f"bucket-{number}"
@@ -35,6 +45,7 @@ def tidy(source: Source, names: list[str], columns: Columns, dedupe: bool) -> tu
                 chosen.write_parquet(target / f"{part}.parquet", compression="lz4")
     paths, kept = [], 0
     for bucket_folder in sorted(root.glob("bucket-*")):
+        go_on()
         frame = pl.read_parquet(bucket_folder / "*.parquet").sort(keys, maintain_order=True)
         frame = frame.unique(maintain_order=True) if dedupe else frame
         kept += frame.height

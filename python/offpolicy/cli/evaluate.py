@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +10,7 @@ import click
 import offpolicy as op
 from offpolicy.cli.options import log_options, make_bounds, read_range
 from offpolicy.cli.output import check_target, one_document, write_document
+from offpolicy.cli.progress import rows_read
 from offpolicy.estimators import ESTIMATORS
 from offpolicy.intervals import METHODS
 
@@ -77,15 +75,3 @@ def evaluate(
 
         show.evaluation(ev, out)
     return 0
-
-
-@contextmanager
-def rows_read(hidden: bool) -> Iterator[Callable[[int, int | None], None] | None]:
-    """A progress bar by rows for a person at a terminal; nothing for a pipe or a file."""
-    if hidden or not (sys.stdout.isatty() and sys.stderr.isatty()):
-        yield None
-        return
-    from offpolicy.cli import show
-
-    with show.progress_bar() as advance:
-        yield advance
