@@ -133,3 +133,15 @@ def test_truncation_is_a_problem_too(log):
     cut = cut.with_columns(truncated=(pl.col("step") == 2) & (pl.col("episode") == log["episode"][-1]))
     problems = op.check(cut).problems
     assert [(p.kind, p.episode, p.step) for p in problems] == [("truncated", log["episode"][-1], 2)]
+
+
+def test_a_shuffled_log_is_checked_for_everything_else(log):
+    shuffled = log.sample(fraction=1, shuffle=True, seed=3)
+    assert op.check(shuffled, order="any").ok
+    bad = shuffled.with_columns(
+        reward=pl.when((pl.col("episode") == log["episode"][0]) & (pl.col("step") == 0))
+        .then(float("nan"))
+        .otherwise("reward")
+    )
+    report = op.check(bad, order="any")
+    assert [(p.kind, p.step, p.row) for p in report.problems] == [("nan", 0, None)]

@@ -289,3 +289,27 @@ def test_version_and_help():
         run = offpolicy(*command, "--help")
         assert run.code == 0
         assert "Usage: offpolicy" in run.out
+
+
+def test_out_writes_through_a_link(log_file, tmp_path):
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("old")
+    link.symlink_to(real)
+    assert offpolicy("evaluate", log_file, "--estimator", "mc", "--out", link).code == 0
+    assert link.is_symlink()
+    assert json.loads(real.read_text())["estimates"]
+
+
+def test_out_refuses_what_is_not_a_file(log_file):
+    run = offpolicy("evaluate", log_file, "--out", "/dev/null")
+    assert run.code == 2
+    assert "'/dev/null' is not a file" in run.err
+
+
+def test_a_bound_that_is_missing_withholds_one_interval_and_keeps_the_others(log_file):
+    asked = ("--estimator", "step-is", "--estimator", "dr", "--interval", "hoeffding")
+    run = offpolicy("evaluate", log_file, *asked, "--reward-range=-9,9", "--ratio-bound", "9")
+    assert run.code == 0
+    assert "dr: give --q-range" in run.out
+    rows = offpolicy("evaluate", log_file, *asked, "--reward-range=-9,9", "--ratio-bound", "9", "--json").document
+    assert [row["low"] is None for row in rows["estimates"]] == [False, True]

@@ -215,7 +215,6 @@ WRONG_USAGE = {
     "range": ["--reward-range", "0"],
     "range the wrong way": ["--reward-range", "1,0"],
     "bounds without rewards": ["--ratio-bound", "2"],
-    "hoeffding without ratio": ["--interval", "hoeffding", "--reward-range", "0,1", "--estimator", "is"],
     "out without a folder": ["--out", "no-such-folder/result.json"],
     "out is a folder": ["--out", "."],
 }

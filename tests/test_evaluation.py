@@ -67,3 +67,40 @@ def test_one_trajectory_goes_through_json():
 def test_an_evaluation_prints_its_table(log):
     text = repr(op.evaluate(log))
     assert "step-is" in text
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.9, 3.0])
+def test_a_mean_weight_far_from_one_is_unusable_whatever_the_effective_sample_size(factor):
+    log = op.demo_log(episodes=2000)
+    ev = op.evaluate(log.with_columns(target_prob=pl.col("target_prob") * factor), density=True)
+    assert ev["step-is"].ess > 100
+    assert ev.verdict.level == "unusable"
+    assert "mean weight" in ev.verdict.rule
+    assert op.evaluate(log).verdict.level == "reliable"
+
+
+def test_a_model_alone_is_never_called_reliable():
+    ev = op.evaluate(op.demo_log(episodes=500).rename({"behavior_prob": "behaviour_prob"}))
+    assert {estimate.estimator for estimate in ev.estimates} == {"mc", "reg"}
+    assert ev.verdict.level == "fragile"
+    assert "did you mean 'behaviour_prob'" in ev.notes[0]
+
+
+def test_a_policy_without_any_weight_does_not_cost_the_others_theirs(log):
+    policies = {
+        "new": op.PolicyColumns(target_prob="target_prob"),
+        "dead": op.PolicyColumns(target_prob="zero"),
+    }
+    dead = log.with_columns(zero=pl.lit(0.0))
+    ev = op.evaluate(dead, policies=policies)
+    assert ev["new", "step-wis"].value == op.evaluate(log, estimators=["step-wis"])["step-wis"].value
+    assert {e.estimator for e in ev.estimates if e.policy == "dead"} == {"is", "step-is"}
+    assert "'dead'" in ev.notes[0]
+    with pytest.raises(op.OffPolicyError, match="policy 'dead' is zero at t = 1"):
+        op.evaluate(dead, policies=policies, estimators=["step-wis"])
+
+
+def test_an_evaluation_is_printed_as_its_verdict_table_and_notes(log):
+    text = str(op.evaluate(log, discount=0.9))
+    assert text.splitlines()[0] == str(op.evaluate(log, discount=0.9).verdict)
+    assert all(name in text for name in ("low", "high", "step-wis"))

@@ -273,3 +273,31 @@ def test_the_order_of_the_values_is_the_order_of_the_log():
     assert values["episode"].to_list() == ids.to_list()
     assert not np.array_equal(ids.to_numpy(), np.sort(ids.to_numpy()))
     assert values["value"].mean() == pytest.approx(evaluate(log)["mc"].value, rel=1e-14)
+
+
+@pytest.mark.parametrize("order", ["sorted", "any"])
+@pytest.mark.parametrize("turn", [1, -1])
+@pytest.mark.parametrize("column", ["truncated", "q_hat", "transition_ratio"])
+def test_a_column_that_only_some_files_have_is_refused_in_any_order_of_files(log, tmp_path, column, turn, order):
+    whole = log.with_columns(truncated=pl.lit(False), transition_ratio=pl.lit(1.0))
+    paths = [tmp_path / "with.parquet", tmp_path / "without.parquet"]
+    cut = log.height // 2
+    whole[:cut].write_parquet(paths[0])
+    whole[cut:].drop(column).write_parquet(paths[1])
+    with pytest.raises(op.BadFileError, match=rf"without\.parquet: it has no column '{column}', which .*with\.parquet"):
+        op.evaluate(paths[::turn], order=order)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"columns": {"reward": "gain"}}, r"columns= takes Columns"),
+        ({"policies": {"new": "p"}}, r"policy 'new' takes PolicyColumns\(target_prob='p'\), not str"),
+        ({"policies": ["p"]}, "policies= takes a mapping"),
+        ({"discount": "0.9"}, "discount must be between 0 and 1, not '0.9'"),
+        ({"horizon": True}, "horizon must be a whole number"),
+    ],
+)
+def test_arguments_of_the_wrong_type_are_refused_in_our_words(log, arguments, message):
+    with pytest.raises(op.UsageError, match=message):
+        op.evaluate(log, **arguments)

@@ -21,6 +21,10 @@ from offpolicy.errors import UsageError
 Range = tuple[float, float]
 
 
+class MissingBoundError(UsageError):
+    """An estimator's range depends on a bound that was not given."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """What of an evaluation the bounds depend on."""
@@ -80,7 +84,7 @@ class Bounds:
             return _step_is(self._reward(), weights, problem.discount)
         if estimator == "dr-v2":
             if self.r_hat is None:
-                raise UsageError("bounds: dr-v2 needs r_hat=(lowest, highest)")
+                raise MissingBoundError("bounds: dr-v2 needs r_hat=(lowest, highest)")
             (a, b), (low, high) = self._reward(), self._widened(self.r_hat)
             least, most = _step_is((a - high, b - low), weights, problem.discount)
             lowest, highest = self._q(problem.horizon)[0]
@@ -97,12 +101,12 @@ class Bounds:
 
     def _ratio(self, horizon: int) -> list[float]:
         if self.ratio is None:
-            raise UsageError("bounds: give ratio=, the largest possible π1/π0")
+            raise MissingBoundError("bounds: give ratio=, the largest possible π1/π0")
         return _each(self.ratio, horizon, "ratio")
 
     def _q(self, horizon: int) -> list[Range]:
         if self.q is None:
-            raise UsageError("bounds: give q=(lowest, highest) of Q̂ and V̂")
+            raise MissingBoundError("bounds: give q=(lowest, highest) of Q̂ and V̂")
         lows, highs = _each(self.q[0], horizon, "q"), _each(self.q[1], horizon, "q")
         pairs = list(zip(lows, highs, strict=True))
         return pairs[:1] + [self._widened(pair) for pair in pairs[1:]]

@@ -11,10 +11,11 @@ from typing import Any
 import polars as pl
 
 from offpolicy.columns import Columns, PolicyColumns
-from offpolicy.evaluate import ProgressFunction, Scanner, check_size
+from offpolicy.evaluate import ProgressFunction, Scanner, check_choice, check_size
 from offpolicy.plan import Plan, Settings, find_policies, ratio_checks
-from offpolicy.problem import EMPTY, Problem, from_core
+from offpolicy.problem import EMPTY, Problem
 from offpolicy.sources import open_log
+from offpolicy.tidy import tidy
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ def check(
     policies: Mapping[str, PolicyColumns] | None = None,
     horizon: int | None = None,
     density: bool = False,
+    order: str = "sorted",
     limit: int = 1000,
     threads: int | None = None,
     progress: ProgressFunction | None = None,
@@ -89,6 +91,7 @@ def check(
     >>> print(report.problems[0])  # doctest: +ELLIPSIS
     frame, row 0, episode 0, step 0: reward = NaN: NaN is not a value: mend the column, or ... [nan]
     """
+    check_choice("order", order, ("sorted", "any"))
     check_size("limit", limit)
     check_size("threads", threads)
     source, columns = open_log(log), columns or Columns()
@@ -113,9 +116,11 @@ def check(
         check_only=True,
         extra=tuple(dict.fromkeys(extra)),
     )
+    if order == "any":
+        source, _ = tidy(source, plan.names(), columns, dedupe=False)
     whole = Scanner(source, threads or os.cpu_count() or 1, None, None, progress, plan).read(plan, "first", None)
     document = json.loads(whole.problems())
-    problems = [from_core(problem, source.names) for problem in document["kept"]]
+    problems = source.problems(document["kept"])
     if not problems and whole.episodes == 0:
         problems = [EMPTY]
     return Report(problems, max(document["found"], len(problems)), whole.episodes, source.rows)

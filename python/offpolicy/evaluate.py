@@ -14,10 +14,10 @@ from offpolicy import _core, evaluation, intervals
 from offpolicy.bounds import Bounds, Problem
 from offpolicy.columns import Columns, PolicyColumns
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
-from offpolicy.estimators import check_ids
+from offpolicy.estimators import WEIGHTED, check_ids
 from offpolicy.evaluation import Evaluation, IntervalSettings
-from offpolicy.plan import BEHAVIOR, Plan, Settings, choose_estimators, find_policies
-from offpolicy.problem import EMPTY, from_core
+from offpolicy.plan import BEHAVIOR, Plan, Settings, choose_estimators, find_policies, left_out
+from offpolicy.problem import EMPTY
 from offpolicy.sources import Pass, Source, open_log, run_task
 from offpolicy.tidy import tidy
 
@@ -93,16 +93,17 @@ def evaluate(
     True
     """
     intervals.check(interval, confidence)
-    _check_choice("order", order, ("sorted", "any"))
-    _check_choice("dedupe", dedupe, (None, "identical"))
-    _check_choice("passes", passes, (1, 2))
+    check_choice("order", order, ("sorted", "any"))
+    check_choice("dedupe", dedupe, (None, "identical"))
+    check_choice("passes", passes, (1, 2))
     check_size("threads", threads)
     check_size("batch_rows", batch_rows)
+    _check_types(columns, policies)
     settings = Settings(discount, horizon, baseline, density, truncation)
     source = open_log(log)
     plan = make_plan(source, columns or Columns(), policies, settings, estimators)
     repairs: dict[str, Any] = {}
-    remarks: list[str] = []
+    remarks = [] if estimators is not None else left_out(plan, source.columns)
     if passes == 1 and horizon is None and any("dr-bsl" in policy.estimators for policy in plan.policies):
         raise UsageError("estimator 'dr-bsl' needs horizon= where the log is read once only")
     files = source.files()
@@ -114,15 +115,17 @@ def evaluate(
             remarks.append(f"{removed} repeated rows were dropped")
     scanner = Scanner(source, threads or os.cpu_count() or 1, batch_rows, map, progress, plan, passes)
     first = scanner.scan(plan, "first", None)
+    if estimators is None:
+        plan, first = _without_dead_policies(scanner, plan, first, remarks)
     if truncation and first.truncated:
         repairs["truncated_as_terminal"] = first.truncated
         remarks.append(f"{first.truncated} truncated episodes were taken as ended")
-    normalisers = _normalisers(first, [BEHAVIOR, *(policy.name for policy in plan.policies)])
+    names = [BEHAVIOR, *(policy.name for policy in plan.policies)]
+    normalisers = _normalisers(first, names)
     again = first.needs_second_pass and passes == 2
     second = scanner.scan(plan.second(), "second", normalisers) if again else None
     outcome = json.loads(first.outcome(normalisers, second))
     problem = Problem(discount, outcome["horizon"], baseline)
-    names = [BEHAVIOR, *(policy.name for policy in plan.policies)]
     found, diagnostics, notes = evaluation.build(
         outcome,
         names,
@@ -158,7 +161,19 @@ def evaluate(
     )
 
 
-def _check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+def _check_types(columns: Any, policies: Any) -> None:
+    if columns is not None and not isinstance(columns, Columns):
+        raise UsageError(f"columns= takes Columns(reward=..., ...), not {type(columns).__name__}")
+    if policies is not None and not isinstance(policies, Mapping):
+        raise UsageError(f"policies= takes a mapping of names to PolicyColumns, not {type(policies).__name__}")
+    for name, chosen in (policies or {}).items():
+        if not isinstance(chosen, PolicyColumns):
+            hint = f"PolicyColumns(target_prob={chosen!r})" if isinstance(chosen, str) else "PolicyColumns(...)"
+            raise UsageError(f"policy {name!r} takes {hint}, not {type(chosen).__name__}")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Refuses what is not one of the choices."""
     if value not in choices:
         raise UsageError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
 
@@ -218,8 +233,7 @@ class Scanner:
         whole = self.read(plan, pass_name, normalisers)
         document = json.loads(whole.problems())
         if document["found"]:
-            problems = [from_core(problem, self.source.names) for problem in document["kept"]]
-            raise BadLogError(problems, document["found"])
+            raise BadLogError(self.source.problems(document["kept"]), document["found"])
         if whole.episodes == 0:
             raise BadLogError([EMPTY])
         return whole
@@ -245,15 +259,38 @@ class Scanner:
         return None if progress is None else lambda rows: progress(done + rows, self.total)
 
 
+class NoWeightError(OffPolicyError):
+    """A policy whose weights are all zero at some step, so that nothing can be divided by their sum."""
+
+    def __init__(self, policy: str, step: int) -> None:
+        """Names the policy, and the step from 1."""
+        self.policy = policy
+        super().__init__(
+            f"every weight of policy {policy!r} is zero at t = {step} (counted from 1): wis, step-wis and wdr "
+            "are undefined, for the target policy never takes the logged actions; ask for others, such as 'step-is'"
+        )
+
+
 def _normalisers(first: _core.Whole, names: list[str]) -> bytes:
     try:
         return first.normalisers()
     except ValueError as error:
         policy, step = error.args
-        raise OffPolicyError(
-            f"every weight of policy {names[policy]!r} is zero at t = {step} (counted from 1): wis, step-wis and wdr "
-            "are undefined, for the target policy never takes the logged actions; ask for others, such as 'step-is'"
-        ) from None
+        raise NoWeightError(names[policy], step) from None
+
+
+def _without_dead_policies(
+    scanner: Scanner, plan: Plan, first: _core.Whole, remarks: list[str]
+) -> tuple[Plan, _core.Whole]:
+    """Nobody asked for the weighted estimators by name: a policy that has none keeps the others."""
+    while True:
+        try:
+            _normalisers(first, [BEHAVIOR, *(policy.name for policy in plan.policies)])
+            return plan, first
+        except NoWeightError as error:
+            remarks.append(str(error).partition(", for the target")[0])
+            plan = plan.without(error.policy, WEIGHTED)
+            first = scanner.scan(plan, "first", None)
 
 
 def _values(scanner: Scanner, plan: Plan, normalisers: bytes, policy: str, estimator: str) -> pl.DataFrame:

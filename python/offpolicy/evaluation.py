@@ -12,10 +12,10 @@ import polars as pl
 from offpolicy import intervals
 from offpolicy.bounds import Bounds, Problem
 from offpolicy.errors import OffPolicyError, UsageError
-from offpolicy.estimators import ESTIMATORS
+from offpolicy.estimators import ESTIMATORS, UNWEIGHTED
 from offpolicy.intervals import Interval
 from offpolicy.plan import BEHAVIOR
-from offpolicy.verdict import Verdict, judge, worst
+from offpolicy.verdict import Verdict, judge, unweighted, worst
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,11 @@ class Evaluation:
     version: str
     scan_values: Callable[[str, str], pl.DataFrame]
 
+    def __str__(self) -> str:
+        """The verdict, the table and the notes."""
+        with pl.Config(tbl_cols=-1, tbl_rows=-1, tbl_width_chars=160, tbl_hide_dataframe_shape=True):
+            return "\n".join([str(self.verdict), str(self.table), *self.notes])
+
     def __getitem__(self, key: str | tuple[str, str]) -> Estimate:
         """An estimate by estimator, or by policy and estimator."""
         policy, estimator = (None, key) if isinstance(key, str) else key
@@ -147,10 +152,12 @@ class Evaluation:
     @property
     def verdicts(self) -> list[Verdict]:
         """The verdict on each target policy."""
-        return [
-            judge(row["policy"], row["ess"], row["largest_share"], self.episodes)
-            for row in self.diagnostics.iter_rows(named=True)
-        ]
+        found = []
+        for row in self.diagnostics.iter_rows(named=True):
+            used = {estimate.estimator for estimate in self.estimates if estimate.policy == row["policy"]}
+            modelled = used and used <= UNWEIGHTED
+            found.append(unweighted(row["policy"]) if modelled else judge(episodes=self.episodes, **row))
+        return found
 
     def values(self, estimator: str, policy: str | None = None) -> pl.DataFrame:
         """Per-trajectory values, from another scan: columns `episode` and `value`; their mean is the estimate.
@@ -217,8 +224,8 @@ def build(
             if explicit:
                 raise OffPolicyError(f"{withheld}; ask for other estimators")
             notes.append(withheld)
-        unweighted = policy == BEHAVIOR or estimator == "reg"
-        dead = None if unweighted else weights["dead_from"]
+        plain = policy == BEHAVIOR or estimator in UNWEIGHTED
+        dead = None if plain else weights["dead_from"]
         if dead is not None and withheld is None:
             withheld = f"every weight of policy {policy!r} is zero from t = {dead} (counted from 1) on"
         estimates.append(
@@ -229,7 +236,7 @@ def build(
                 std_error,
                 episodes,
                 outcome["steps"],
-                float(episodes) if unweighted else weights["ess"],
+                float(episodes) if plain else weights["ess"],
                 problem,
                 settings,
                 withheld,

@@ -12,7 +12,7 @@ from statistics import NormalDist
 from typing import Any
 
 from offpolicy import _core
-from offpolicy.bounds import Bounds, Problem
+from offpolicy.bounds import Bounds, MissingBoundError, Problem
 from offpolicy.errors import UsageError
 from offpolicy.estimators import WEIGHTED
 
@@ -80,7 +80,10 @@ def interval(
         return refuse(f"{method} holds for means of independent values; {estimator} is a ratio of sums")
     if bounds is None:
         return refuse("hoeffding needs bounds=Bounds(...): ranges are given, never taken from the sample")
-    lowest, highest = bounds.range(estimator, problem)
+    try:
+        lowest, highest = bounds.range(estimator, problem)
+    except MissingBoundError as error:
+        return refuse(str(error))
     half = (highest - lowest) * math.sqrt(math.log(2 / (1 - confidence)) / (2 * episodes))
     assumptions = {"lowest": lowest, "highest": highest}
     least, most = bounds.returns(problem)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from offpolicy.columns import Columns, PolicyColumns
+from offpolicy.columns import Columns, PolicyColumns, suggestion
 from offpolicy.errors import MissingColumnError, UsageError
 from offpolicy.estimators import ESTIMATORS, NEEDS
 
@@ -42,9 +42,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuses values outside their range."""
-        if not 0 <= self.discount <= 1:
-            raise UsageError(f"discount must be between 0 and 1, not {self.discount}")
-        if self.horizon is not None and not (isinstance(self.horizon, int) and self.horizon >= 1):
+        if not (isinstance(self.discount, int | float) and 0 <= self.discount <= 1):
+            raise UsageError(f"discount must be between 0 and 1, not {self.discount!r}")
+        if self.horizon is not None and not (type(self.horizon) is int and self.horizon >= 1):
             raise UsageError(f"horizon must be a whole number of at least 1, not {self.horizon!r}")
         if self.baseline is not None and not abs(self.baseline) < float("inf"):
             raise UsageError(f"baseline must be a finite number, not {self.baseline}")
@@ -77,6 +77,15 @@ class Plan:
             return replace(target, estimators=tuple(e for e in target.estimators if wanted and e in estimators))
 
         return replace(self, policies=tuple(keep(target) for target in self.policies), mc="mc" in estimators)
+
+    def without(self, policy: str, estimators: Collection[str]) -> Plan:
+        """The same plan less some estimators of one policy."""
+
+        def drop(target: Policy) -> Policy:
+            kept = tuple(e for e in target.estimators if target.name != policy or e not in estimators)
+            return replace(target, estimators=kept)
+
+        return replace(self, policies=tuple(drop(target) for target in self.policies))
 
     def spec(self) -> str:
         """The JSON that the core reads."""
@@ -226,6 +235,20 @@ def choose_estimators(
         return replace(policy, estimators=tuple(e for e in asked if e != "mc"))
 
     return tuple(choose(policy) for policy in policies)
+
+
+def left_out(plan: Plan, available: Collection[str]) -> list[str]:
+    """Says so where a log lacks the columns for any importance weight: that is seldom meant."""
+    found = []
+    for policy in plan.policies:
+        if policy.ratio is None and (policy.models or plan.mc):
+            roles = [role for role in ("behavior_prob", "target_prob") if getattr(plan.columns, role) not in available]
+            close = "".join(suggestion(getattr(plan.columns, role), available) for role in roles)
+            found.append(
+                f"the log has neither behavior_prob and target_prob nor ratio for policy {policy.name!r}{close}: only "
+                "estimators without weights were computed"
+            )
+    return found
 
 
 def _missing(policy: Policy, estimator: str) -> str:

@@ -37,13 +37,13 @@ class Problem:
 EMPTY = Problem("empty", None, None, None, None, None, None, "there is no row in it")
 
 
-def from_core(document: dict[str, Any], sources: Sequence[str]) -> Problem:
-    """Reads a problem as the core writes it."""
+def from_core(document: dict[str, Any], sources: Sequence[str], rows: bool) -> Problem:
+    """Reads a problem as the core writes it; without `rows` where they are not those of the user's log."""
     place, episode = document["place"], document["episode"]
     return Problem(
         kind=document["kind"],
         file=sources[place["source"]] if place else None,
-        row=place["row"] if place else None,
+        row=place["row"] if place and rows else None,
         episode=None if episode is None else next(iter(episode.values())),
         step=document["step"],
         column=document["column"],

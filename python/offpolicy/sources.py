@@ -13,6 +13,7 @@ import polars as pl
 
 from offpolicy import _core, polars_calls
 from offpolicy.errors import BadFileError, UsageError
+from offpolicy.problem import Problem, from_core
 from offpolicy.scratch import ScratchFolder
 
 #: Rows a task for `map=`, at least.
@@ -57,6 +58,8 @@ class Source(ABC):
     names: list[str]
     columns: list[str]
     rows: int | None
+    #: Rows are those of the user's log, so that a problem can name one.
+    rows_are_the_logs: bool = True
 
     @abstractmethod
     def scan(
@@ -71,6 +74,10 @@ class Source(ABC):
     @abstractmethod
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """The named columns as frames of about so many rows, in the order of the log."""
+
+    def problems(self, found: Sequence[dict[str, Any]]) -> list[Problem]:
+        """Problems as the core writes them, in the user's terms."""
+        return [from_core(problem, self.names, self.rows_are_the_logs) for problem in found]
 
     def files(self) -> list[dict[str, Any]]:
         """Where the numbers come from."""
@@ -175,24 +182,28 @@ class ParquetSource(Source):
         """Reads the files' footers; `keep` lives as long as the source (a temporary folder)."""
         self.paths, self.names, self.keep = list(paths), list(paths), keep
         self.groups: list[list[int]] = []
+        self.columns: list[str] = []
+        self.columns_of: dict[str, list[str]] = {}
         for path in self.paths:
             if not Path(path).is_file():
                 raise BadFileError(path, "no such file")
             columns, groups = _core.parquet_info(path)
+            self.columns_of[path] = columns
+            self.columns += [name for name in columns if name not in self.columns]
             self.groups.append(groups)
-            if len(self.groups) == 1:
-                self.columns = columns
         self.rows = sum(sum(groups) for groups in self.groups)
 
     def scan(
         self, job: Pass, names: list[str], threads: int, batch_rows: int | None, progress: Progress
     ) -> _core.Partial:
         """Threads share the row groups."""
+        self._need(names)
         files = [(path, index, None) for index, path in enumerate(self.paths)]
         return job.parquet(files, batch_rows, threads, progress)
 
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """Row groups."""
+        self._need(names)
         tasks: list[Task] = []
         for index, (path, groups) in enumerate(zip(self.paths, self.groups, strict=True)):
             chosen: list[int] = []
@@ -205,9 +216,18 @@ class ParquetSource(Source):
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """Batches of one file after the other."""
+        self._need(names)
         scans = [pl.scan_parquet(path, glob=False).select(names) for path in self.paths]
         common = _common_types(self.paths, scans)
         return polars_calls.batches(pl.concat(scan.cast(common) for scan in scans), rows)
+
+    def _need(self, names: list[str]) -> None:
+        """A column that only some of the files have is refused, whatever their order."""
+        for path, columns in self.columns_of.items():
+            for name in names:
+                if name not in columns:
+                    owner = next(file for file, theirs in self.columns_of.items() if name in theirs)
+                    raise BadFileError(path, f"it has no column {name!r}, which {owner} has")
 
     def files(self) -> list[dict[str, Any]]:
         """Name, size and rows of each file."""
@@ -270,6 +290,10 @@ def _frame(table: Any) -> pl.DataFrame:
         return pl.DataFrame(table)
     except pl.exceptions.DuplicateError as error:
         raise UsageError(f"the log has a column name twice: {error}") from None
+    except ImportError:
+        raise UsageError("a pandas frame with texts is read through pyarrow: pip install pyarrow") from None
+    except (TypeError, ValueError) as error:  # pyarrow's, on columns of mixed objects
+        raise UsageError(f"the frame cannot be read: {error}") from None
 
 
 def _quoted(name: str) -> str:

@@ -57,4 +57,5 @@ def _tidy(
         return source, 0
     sorted_source = ParquetSource(paths, keep=folder)
     sorted_source.names = [", ".join(source.names)] * len(paths)
+    sorted_source.rows_are_the_logs = False
     return sorted_source, rows - kept

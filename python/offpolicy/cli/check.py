@@ -15,6 +15,7 @@ from offpolicy.cli.progress import rows_read
 
 @click.command()
 @log_options
+@click.option("--order", type=click.Choice(["sorted", "any"]), default="sorted", help="any: sort the log first.")
 @click.option("--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Most problems to list.")
 def check(log: tuple[str, ...], as_json: bool, **settings: Any) -> int:
     """List everything that is wrong with a log, with file, episode and step.

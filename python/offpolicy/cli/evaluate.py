@@ -57,8 +57,7 @@ def evaluate(
 
     LOG is a Parquet file, a folder or a glob; several form one log. Rows are sorted by episode and step.
     """
-    if out is not None:
-        check_target(out)
+    target = None if out is None else check_target(out)
     settings["estimators"] = list(estimators) or None
     settings["bounds"] = make_bounds(reward_range, ratio_bound, q_range, r_hat_range, fixed_length)
     if one_pass:
@@ -66,8 +65,8 @@ def evaluate(
     with rows_read(hidden=as_json) as progress:
         ev = op.evaluate(list(log), progress=progress, **settings)
     document = ev.to_dict()
-    if out is not None:
-        write_document(out, document)
+    if target is not None:
+        write_document(target, document)
     if as_json:
         click.echo(one_document(document))
     else:

@@ -27,20 +27,22 @@ def visible(text: str) -> str:
     return "".join(shown)
 
 
-def check_target(path: Path) -> None:
-    """Refuses a file that could not be written, before any work is done for it."""
+def check_target(given: Path) -> Path:
+    """The file behind a path, through links; refuses what could not be written, before any work is done for it."""
+    path = given.resolve()
     folder = path.parent
     if not folder.is_dir():
         raise click.UsageError(f"--out: there is no folder {str(folder)!r}")
     if not os.access(folder, os.W_OK):
         raise click.UsageError(f"--out: the folder {str(folder)!r} cannot be written to")
     if not path.exists():
-        return
+        return path
     if not path.is_file():
-        raise click.UsageError(f"--out: {str(path)!r} is not a file")
+        raise click.UsageError(f"--out: {str(given)!r} is not a file")
     with path.open("rb") as file:
         if file.read(4) == b"PAR1":
             raise click.UsageError(f"--out: {str(path)!r} is a Parquet file; the result would overwrite it")
+    return path
 
 
 def write_document(path: Path, document: dict[str, Any]) -> None:
