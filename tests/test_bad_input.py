@@ -292,3 +292,61 @@ def test_one_huge_weight_is_computed_and_the_verdict_says_so():
     assert good.verdict.level == "reliable"
     assert bad.verdict.level == "unusable"
     assert bad.verdict.rule
+
+
+def test_the_number_of_problems_does_not_depend_on_how_many_are_listed():
+    log = random_log(5, episodes=30)
+    twice = pl.concat([log, log])
+    found = {op.check(twice, limit=limit).found for limit in (1, 3, 29, 30, 1000)}
+    assert found == {30}
+    cut = log.with_columns(truncated=pl.col("step") == pl.col("step").max().over("episode"))
+    found = {op.check(cut, limit=limit, horizon=99).found for limit in (1, 7, 1000)}
+    assert found == {30}
+
+
+def test_a_problem_names_the_row_where_it_is():
+    log = random_log(5, episodes=6, horizon=5).with_row_index("row")
+    last = log.group_by("episode", maintain_order=True).last()
+    cut = log.with_columns(truncated=pl.col("row") == last["row"][3])
+    problem = op.check(cut, horizon=99).problems[0]
+    assert (problem.row, problem.step) == (last["row"][3], last["step"][3])
+    long = log.filter(pl.col("step") >= 2)[0]
+    (problem, *_) = op.check(log, horizon=2).problems
+    assert (problem.row, problem.episode, problem.step, problem.value) == (
+        long["row"].item(),
+        long["episode"].item(),
+        2,
+        "2",
+    )
+    again = pl.concat([log, log.filter(pl.col("episode") == log["episode"][0])])
+    (problem,) = op.check(again).problems
+    assert (problem.kind, problem.row) == ("reappears", log.height)
+    (problem, *_) = op.check(pl.concat([log, log])).problems
+    assert (problem.kind, problem.row) == ("reappears", None)
+
+
+@pytest.mark.parametrize("baseline", [None, 0.5])
+@pytest.mark.parametrize("cut", [1, 4, 5, 6, 7])
+def test_an_episode_beyond_the_horizon_is_refused_wherever_it_is_cut(tmp_path, cut, baseline):
+    log = random_log(3, episodes=2, horizon=8, ragged=False)
+    paths = [tmp_path / f"{i}.parquet" for i in range(2)]
+    for part, path in zip((log[:cut], log[cut:]), paths, strict=True):
+        part.write_parquet(path)
+    for source in (log, paths, paths[::-1], log.lazy()):
+        with pytest.raises(op.BadLogError) as caught:
+            op.evaluate(source, horizon=5, baseline=baseline, batch_rows=cut)
+        assert {problem.kind for problem in caught.value.problems} == {"too-long"}
+        assert {problem.step for problem in caught.value.problems} == {5}
+        assert not op.check(source, horizon=5).ok
+
+
+def test_an_executor_that_loses_results_gives_no_partial_estimate(monkeypatch):
+    monkeypatch.setattr("offpolicy.sources.TASK_ROWS", 5)
+    log = random_log(3, episodes=9)
+    with pytest.raises(op.OffPolicyError, match=r"map= gave 1 results for \d+ parts"):
+        op.evaluate(log, map=lambda function, tasks: list(map(function, tasks))[:1])
+
+
+def test_a_horizon_that_no_memory_holds_is_refused():
+    with pytest.raises(op.UsageError, match="horizon must be at most"):
+        op.evaluate(random_log(3), horizon=10**18, baseline=1.0)

@@ -93,9 +93,9 @@ def test_bounds_give_finite_sample_intervals(tmp_path):
     path = tmp_path / "log.parquet"
     op.demo_log().write_parquet(path)
     bounds = ("--reward-range", "0,1", "--ratio-bound", 1.4, "--q-range", "0,10", "--r-hat-range", "0,1")
-    run = offpolicy("evaluate", path, "--json", "--interval", "hoeffding", *bounds, "--baseline", 0.3)
+    run = offpolicy("evaluate", path, "--json", "--interval", "hoeffding", *bounds, "--baseline", 0.3, "--horizon", 10)
     kinds = {row["estimator"]: row for row in run.document["estimates"]}
-    assert kinds["step-is"]["interval_kind"] == "finite-sample"
+    assert kinds["step-is"]["interval"]["kind"] == "finite-sample"
     for estimator in ("mc", "is", "step-is", "reg", "dr", "dr-bsl", "dr-v2"):
         assert kinds[estimator]["low"] < kinds[estimator]["high"]
     assert kinds["wis"]["low"] is None
@@ -308,6 +308,7 @@ def test_out_refuses_what_is_not_a_file(log_file):
 
 def test_a_bound_that_is_missing_withholds_one_interval_and_keeps_the_others(log_file):
     asked = ("--estimator", "step-is", "--estimator", "dr", "--interval", "hoeffding")
+    asked += ("--horizon", "9")
     run = offpolicy("evaluate", log_file, *asked, "--reward-range=-9,9", "--ratio-bound", "9")
     assert run.code == 0
     assert "dr: give --q-range" in run.out

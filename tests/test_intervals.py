@@ -7,6 +7,7 @@ import offpolicy as op
 import polars as pl
 import pytest
 from logs import one_step_log, random_log, skeleton
+from offpolicy import intervals
 
 LEVELS = [0.5, 0.8, 0.9, 0.95, 0.99, 0.999]
 
@@ -250,3 +251,35 @@ def test_a_confidence_that_is_no_probability_is_refused(log, confidence):
 def test_an_unknown_interval_is_refused_with_the_known_ones(log):
     with pytest.raises(op.UsageError, match="hoeffding"):
         op.evaluate(log, interval="hoefding")
+
+
+@pytest.mark.parametrize("nu", [99_999, 100_000, 100_001, 10_000_000])
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999999])
+def test_the_t_quantile_of_huge_logs(nu, confidence):
+    p = 0.5 + confidence / 2
+    assert intervals._quantile("t", confidence, nu + 1) == pytest.approx(float(t_quantile(p, nu)), rel=1e-12)
+
+
+def test_hoeffding_is_refused_where_the_range_is_not_known_beforehand():
+    log = op.demo_log(episodes=50)
+    bounds = op.Bounds(reward=(0, 1), ratio=2, q=(0, 10), r_hat=(0, 1))
+    seen = op.evaluate(log, interval="hoeffding", bounds=bounds)["step-is"]
+    assert seen.low is None
+    assert "horizon=" in seen.reason
+    given = op.evaluate(log, interval="hoeffding", bounds=bounds, horizon=10)
+    assert given["step-is"].low is not None
+    assert given["dr-v2"].low is not None
+    moved = op.evaluate(log.with_columns(transition_ratio=1.0), interval="hoeffding", bounds=bounds, horizon=10)
+    assert "transition_ratio" in moved["dr-v2"].reason
+
+
+def test_an_interval_beyond_f64_is_withheld():
+    log = pl.DataFrame({"episode": [0, 1], "step": [0, 0], "reward": [1e308, -1e308]})
+    estimate = op.evaluate(log, estimators=["mc"])["mc"]
+    assert (estimate.low, estimate.high) == (None, None)
+    assert "beyond the range of f64" in estimate.reason
+
+
+def test_a_level_that_rounds_to_certainty_is_refused():
+    with pytest.raises(op.UsageError, match="confidence"):
+        op.evaluate(op.demo_log(episodes=5), confidence=1 - 2**-53, interval="normal")

@@ -232,3 +232,13 @@ def test_standard_errors_of_values_whose_squares_no_float_can_hold(scale):
         expected = reference.evaluate(episodes_of(log), estimator, 1.0)
         assert ev[estimator].value == near(expected.value)
         assert ev[estimator].std_error == near(expected.std_error)
+
+
+@pytest.mark.parametrize("horizon", [5_000, 20_000])
+def test_wis_of_a_constant_return_has_no_error_however_far_the_weights_spread(horizon):
+    rng = np.random.default_rng(1)
+    log = skeleton(np.full(40, horizon))
+    ratio = rng.choice([0.5, 1.5], log.height)
+    ev = op.evaluate(log.with_columns(ratio=ratio, reward=pl.lit(0.1)), discount=0.5, estimators=["wis"])
+    assert ev["wis"].std_error == 0.0
+    assert ev["wis"].value == pytest.approx(0.2, rel=1e-12)

@@ -26,12 +26,14 @@ class MissingBoundError(UsageError):
 
 
 @dataclass(frozen=True)
-class Problem:
+class Terms:
     """What of an evaluation the bounds depend on."""
 
     discount: float
     horizon: int
     baseline: float | None = None
+    longest_seen: bool = False  # the horizon is that of the longest episode in the log, not given
+    transition_ratio: bool = False  # dr-v2 reads P̂/P
 
 
 @dataclass(frozen=True)
@@ -61,37 +63,39 @@ class Bounds:
         if self.ratio is not None and not all(0 <= ratio < math.inf for ratio in _several(self.ratio)):
             raise UsageError(f"bounds: ratio must be finite and not negative, not {self.ratio}")
 
-    def returns(self, problem: Problem) -> Range:
+    def returns(self, terms: Terms) -> Range:
         """The least and the largest possible discounted return."""
         least, most = self._reward()
-        total = sum(problem.discount**t for t in range(problem.horizon))
+        total = sum(terms.discount**t for t in range(terms.horizon))
         return least * total, most * total
 
-    def range(self, estimator: str, problem: Problem) -> Range:
+    def range(self, estimator: str, terms: Terms) -> Range:
         """The least and the largest value that one trajectory can have."""
         if estimator == "mc":
-            return self.returns(problem)
+            return self.returns(terms)
         if estimator == "reg":
-            return self._q(problem.horizon)[0]
-        weights = self._ratio(problem.horizon)
+            return self._q(terms.horizon)[0]
+        weights = self._ratio(terms.horizon)
         if estimator == "is":
-            least, most = self.returns(problem)
+            least, most = self.returns(terms)
             product = 1.0
             for weight in weights:
                 product *= max(weight, 1.0) if not self.fixed_length else weight
             return min(0.0, product * least), max(0.0, product * most)
         if estimator == "step-is":
-            return _step_is(self._reward(), weights, problem.discount)
+            return _step_is(self._reward(), weights, terms.discount)
         if estimator == "dr-v2":
+            if terms.transition_ratio:
+                raise MissingBoundError("no range of dr-v2 is known where the log has a transition_ratio")
             if self.r_hat is None:
                 raise MissingBoundError("bounds: dr-v2 needs r_hat=(lowest, highest)")
             (a, b), (low, high) = self._reward(), self._widened(self.r_hat)
-            least, most = _step_is((a - high, b - low), weights, problem.discount)
-            lowest, highest = self._q(problem.horizon)[0]
+            least, most = _step_is((a - high, b - low), weights, terms.discount)
+            lowest, highest = self._q(terms.horizon)[0]
             return lowest + least, highest + most
         baseline = estimator == "dr-bsl"
-        models = _baseline(problem, self.fixed_length) if baseline else self._q(problem.horizon)
-        return _dr(self._reward(), weights, models, problem.discount)
+        models = _baseline(terms, self.fixed_length) if baseline else self._q(terms.horizon)
+        return _dr(self._reward(), weights, models, terms.discount)
 
     def _widened(self, pair: Range) -> Range:
         return pair if self.fixed_length else (min(0.0, pair[0]), max(0.0, pair[1]))
@@ -130,11 +134,11 @@ def _dr(reward: Range, weights: list[float], models: list[Range], discount: floa
     return least, most
 
 
-def _baseline(problem: Problem, fixed_length: bool) -> list[Range]:
+def _baseline(terms: Terms, fixed_length: bool) -> list[Range]:
     guesses, total = [], 0.0
-    for _ in range(problem.horizon):
-        total = 1 + problem.discount * total
-        guess = (problem.baseline or 0.0) * total
+    for _ in range(terms.horizon):
+        total = 1 + terms.discount * total
+        guess = (terms.baseline or 0.0) * total
         guesses.append((guess, guess))
     first, *rest = reversed(guesses)
     return [first] + [pair if fixed_length else (min(0.0, pair[0]), max(0.0, pair[1])) for pair in rest]

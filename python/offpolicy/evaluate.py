@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 import polars as pl
 
 from offpolicy import _core, evaluation, intervals
-from offpolicy.bounds import Bounds, Problem
+from offpolicy.bounds import Bounds, Terms
 from offpolicy.columns import Columns, PolicyColumns
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
 from offpolicy.estimators import WEIGHTED, check_ids
@@ -77,7 +79,7 @@ def evaluate(
     density
         Probabilities are densities, which may exceed 1.
     order, dedupe
-        `order="any"` sorts the log first; `dedupe="identical"` drops rows that are there twice.
+        `order="any"` sorts the log first; `dedupe="identical"` sorts it too and drops rows that are there twice.
     truncation
         `"as-terminal"` takes episodes that were cut off as ended.
     batch_rows
@@ -99,6 +101,8 @@ def evaluate(
     check_size("threads", threads)
     check_size("batch_rows", batch_rows)
     _check_types(columns, policies)
+    if horizon is not None and not isinstance(horizon, bool) and hasattr(horizon, "__index__"):
+        horizon = operator.index(horizon)  # NumPy's integers too
     settings = Settings(discount, horizon, baseline, density, truncation)
     source = open_log(log)
     plan = make_plan(source, columns or Columns(), policies, settings, estimators)
@@ -125,13 +129,15 @@ def evaluate(
     again = first.needs_second_pass and passes == 2
     second = scanner.scan(plan.second(), "second", normalisers) if again else None
     outcome = json.loads(first.outcome(normalisers, second))
-    problem = Problem(discount, outcome["horizon"], baseline)
+    longest_seen = horizon is None and not (bounds is not None and bounds.fixed_length)
+    terms = Terms(discount, outcome["horizon"], baseline, longest_seen)
+    ratios = {policy.name for policy in plan.policies if "transition_ratio" in policy.models}
     found, diagnostics, notes = evaluation.build(
         outcome,
         names,
         lambda policy, _: policy != BEHAVIOR or plan.mc,
         estimators is not None,
-        problem,
+        lambda policy: replace(terms, transition_ratio=policy in ratios),
         IntervalSettings(confidence, interval, bounds),
     )
     return Evaluation(
@@ -154,6 +160,9 @@ def evaluate(
             "dedupe": dedupe,
             "truncation": truncation,
             "passes": passes,
+            "columns": asdict(plan.columns),
+            "policies": None if policies is None else {name: asdict(chosen) for name, chosen in policies.items()},
+            "bounds": None if bounds is None else asdict(bounds),
         },
         sources=files,
         version=_core.__version__,
@@ -246,7 +255,9 @@ class Scanner:
         else:
             partials = []
             for tasks in self.source.rounds(names):
-                results = self.map(partial(run_task, job), tasks)
+                results = list(self.map(partial(run_task, job), tasks))
+                if len(results) != len(tasks):
+                    raise OffPolicyError(f"map= gave {len(results)} results for {len(tasks)} parts of the log")
                 partials += [_core.Partial.decode(result) for result in results]
         if self.source.rows is not None:
             self.done += self.source.rows

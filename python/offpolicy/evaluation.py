@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from offpolicy import intervals
-from offpolicy.bounds import Bounds, Problem
+from offpolicy.bounds import Bounds, Terms
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.estimators import ESTIMATORS, UNWEIGHTED
 from offpolicy.intervals import Interval
@@ -44,7 +44,7 @@ class Estimate:
     episodes: int
     steps: int
     ess: float
-    problem: Problem
+    terms: Terms
     settings: IntervalSettings
     withheld: str | None = None
 
@@ -64,7 +64,7 @@ class Estimate:
             self.value,
             self.std_error,
             self.episodes,
-            self.problem,
+            self.terms,
             confidence=self.settings.confidence if confidence is None else confidence,
             method=self.settings.method if method is None else method,
             bounds=self.settings.bounds if bounds is None else bounds,
@@ -181,7 +181,8 @@ class Evaluation:
         rows = self.table.to_dicts()
         for row, estimate in zip(rows, self.estimates, strict=True):
             row["reason"] = estimate.reason
-            row["interval_kind"] = estimate.interval().kind
+            interval = estimate.interval()
+            row["interval"] = {"method": interval.method, "kind": interval.kind, "assumptions": interval.assumptions}
         return {
             "version": self.version,
             "sources": self.sources,
@@ -206,7 +207,7 @@ def build(
     policies: list[str],
     wanted: Callable[[str, str], bool],
     explicit: bool,
-    problem: Problem,
+    terms: Callable[[str], Terms],
     settings: IntervalSettings,
 ) -> tuple[tuple[Estimate, ...], pl.DataFrame, list[str]]:
     """Estimates, diagnostics and notes from what the core found."""
@@ -237,7 +238,7 @@ def build(
                 episodes,
                 outcome["steps"],
                 float(episodes) if plain else weights["ess"],
-                problem,
+                terms(policy),
                 settings,
                 withheld,
             )

@@ -12,7 +12,7 @@ from statistics import NormalDist
 from typing import Any
 
 from offpolicy import _core
-from offpolicy.bounds import Bounds, MissingBoundError, Problem
+from offpolicy.bounds import Bounds, MissingBoundError, Terms
 from offpolicy.errors import UsageError
 from offpolicy.estimators import WEIGHTED
 
@@ -44,7 +44,7 @@ def check(method: str, confidence: float) -> None:
     """Refuses an unknown method and a level outside (0, 1)."""
     if method not in METHODS:
         raise UsageError(f"no interval {method!r}; there are {', '.join(METHODS)}")
-    if not 0 < confidence < 1:
+    if not (0 < confidence < 1 and 0.5 + confidence / 2 < 1):
         raise UsageError(f"confidence must be between 0 and 1, not {confidence}")
 
 
@@ -53,7 +53,7 @@ def interval(
     value: float | None,
     std_error: float | None,
     episodes: int,
-    problem: Problem,
+    terms: Terms,
     *,
     confidence: float,
     method: str,
@@ -67,6 +67,12 @@ def interval(
     def refuse(why: str) -> Interval:
         return Interval(None, None, method, kind, confidence, reason=why)
 
+    def around(center: float, half: float, assumptions: dict[str, Any], reason: str | None = None) -> Interval:
+        low, high = center - half, center + half
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return refuse("its ends are beyond the range of f64")
+        return Interval(low, high, method, kind, confidence, assumptions, reason)
+
     if withheld is not None or value is None:
         return refuse(withheld or "the estimate has no value")
     if method != "hoeffding":
@@ -75,21 +81,23 @@ def interval(
             return refuse(alone if episodes == 1 else f"the standard error of {estimator} needs passes=2")
         quantile = _quantile(method, confidence, episodes)
         half, assumptions = quantile * std_error, {"quantile": quantile, "std_error": std_error}
-        return Interval(value - half, value + half, method, kind, confidence, assumptions)
+        return around(value, half, assumptions)
     if estimator in WEIGHTED:
         return refuse(f"{method} holds for means of independent values; {estimator} is a ratio of sums")
     if bounds is None:
         return refuse("hoeffding needs bounds=Bounds(...): ranges are given, never taken from the sample")
+    if terms.longest_seen:
+        return refuse("hoeffding needs horizon=: the longest episode of the sample bounds nothing")
     try:
-        lowest, highest = bounds.range(estimator, problem)
+        lowest, highest = bounds.range(estimator, terms)
     except MissingBoundError as error:
         return refuse(str(error))
     half = (highest - lowest) * math.sqrt(math.log(2 / (1 - confidence)) / (2 * episodes))
     assumptions = {"lowest": lowest, "highest": highest}
-    least, most = bounds.returns(problem)
+    least, most = bounds.returns(terms)
     vacuous = value - half <= least and value + half >= most
     reason = f"vacuous: it holds every possible return, {least:g} to {most:g}" if vacuous else None
-    return Interval(value - half, value + half, method, kind, confidence, assumptions, reason)
+    return around(value, half, assumptions, reason)
 
 
 def _quantile(method: str, confidence: float, episodes: int) -> float:

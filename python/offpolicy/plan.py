@@ -13,6 +13,8 @@ from offpolicy.estimators import ESTIMATORS, NEEDS
 
 BEHAVIOR = "behavior"
 TARGET = "target"
+#: The baseline of `dr-bsl` is a table over the horizon.
+LONGEST = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Settings:
             raise UsageError(f"discount must be between 0 and 1, not {self.discount!r}")
         if self.horizon is not None and not (type(self.horizon) is int and self.horizon >= 1):
             raise UsageError(f"horizon must be a whole number of at least 1, not {self.horizon!r}")
+        if self.horizon is not None and self.horizon > LONGEST:
+            raise UsageError(f"horizon must be at most {LONGEST:,}, not {self.horizon:,}")
         if self.baseline is not None and not abs(self.baseline) < float("inf"):
             raise UsageError(f"baseline must be a finite number, not {self.baseline}")
         if self.truncation not in (None, "as-terminal"):

@@ -34,6 +34,8 @@ class Problem:
         return f"{', '.join(where) or 'the log'}: {found}{self.message} [{self.kind}]"
 
 
+#: How the core says that it does not know the row.
+NO_ROW = 2**64 - 1
 EMPTY = Problem("empty", None, None, None, None, None, None, "there is no row in it")
 
 
@@ -43,7 +45,7 @@ def from_core(document: dict[str, Any], sources: Sequence[str], rows: bool) -> P
     return Problem(
         kind=document["kind"],
         file=sources[place["source"]] if place else None,
-        row=place["row"] if place and rows else None,
+        row=place["row"] if place and rows and place["row"] != NO_ROW else None,
         episode=None if episode is None else next(iter(episode.values())),
         step=document["step"],
         column=document["column"],

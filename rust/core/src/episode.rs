@@ -35,7 +35,9 @@ pub struct Open {
     pub first_step: i64,
     /// Rows so far.
     pub steps: u64,
-    /// Its last row said that it was cut off there.
+    /// Where its last row is.
+    pub last: Place,
+    /// That row said that it was cut off there.
     pub truncated: bool,
     /// Of each policy.
     pub policies: Vec<PolicyState>,
@@ -55,7 +57,7 @@ impl Open {
             PolicyState { lanes, ..PolicyState::default() }
         };
         let (policies, rows) = (work.iter().map(state).collect(), vec![[0.0; LANES]; slots]);
-        Self { id, place, first_step, steps: 0, truncated: false, policies, rows, buffered: 0, tame: true }
+        Self { id, place, first_step, steps: 0, last: place, truncated: false, policies, rows, buffered: 0, tame: true }
     }
 
     /// Starts over with another trajectory, in the same memory.
@@ -65,7 +67,7 @@ impl Open {
             let lanes = std::mem::take(&mut state.lanes);
             *state = PolicyState { lanes, ..PolicyState::default() };
         }
-        (self.id, self.place, self.first_step) = (id, place, first_step);
+        (self.id, self.place, self.last, self.first_step) = (id, place, place, first_step);
         (self.steps, self.buffered, self.truncated, self.tame) = (0, 0, false, true);
     }
 
@@ -88,7 +90,9 @@ pub struct Head {
     pub steps: u64,
     /// Another trajectory follows: this one has no more rows.
     pub complete: bool,
-    /// The last row said that the trajectory was cut off there.
+    /// Where the last of them is.
+    pub last: Place,
+    /// It said that the trajectory was cut off there.
     pub truncated: bool,
     /// All values are of ordinary magnitude.
     pub tame: bool,

@@ -65,29 +65,30 @@ impl Ids {
         self.texts.extend(other.texts.into_iter().map(|(start, place)| (start + offset, place)));
     }
 
-    /// Ids that were pushed more than once, up to a limit, with the later place; its row is that of the first
-    /// of its neighbours where ids were consecutive.
-    pub fn repeated(&mut self, limit: usize) -> Vec<(Id, Place)> {
-        let mut found = vec![];
+    /// Ids that were pushed more than once, the first of them up to a limit with the later place (without its row
+    /// where ids were consecutive), and how many there are.
+    pub fn repeated(&mut self, limit: usize) -> (Vec<(Id, Place)>, u64) {
+        let (mut found, mut count) = (vec![], 0);
         self.ranges.sort_unstable();
         let mut covered: Option<(i128, Place)> = None; // last id so far, and where its range began
         for range in &self.ranges {
             let last = range.first + i128::from(range.count) - 1;
             if let Some((end, place)) = covered.filter(|(end, _)| *end >= range.first) {
                 let later = place.max(range.place);
+                let alone = later == range.place && range.count == 1;
+                let later = if alone { later } else { Place::somewhere_in(later.source) };
                 let repeated = range.first..=end.min(last);
+                count += (*repeated.end() - *repeated.start() + 1) as u64;
                 found.extend(repeated.take(limit - found.len()).map(|i| (Id::Int(i), later)));
             }
             covered = covered.filter(|(end, _)| *end >= last).or(Some((last, range.place)));
-            if found.len() == limit {
-                return found;
-            }
         }
         let mut texts: Vec<(&str, Place)> = (0..self.texts.len()).map(|k| self.text_at(k)).collect();
         texts.sort_unstable();
         let pairs = texts.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+        count += pairs.clone().count() as u64;
         found.extend(pairs.take(limit - found.len()).map(|pair| (Id::Text(pair[1].0.into()), pair[1].1)));
-        found
+        (found, count)
     }
 
     /// Where a text is, if there are integers too.
@@ -124,9 +125,9 @@ mod tests {
         for (row, i) in [5, 6, 7, 1, 2, 6, 100, 3, 100].into_iter().enumerate() {
             ids.push(&Id::Int(i), place(row as u64));
         }
-        let repeated: Vec<Id> = ids.repeated(9).into_iter().map(|(id, _)| id).collect();
+        let repeated: Vec<Id> = ids.repeated(9).0.into_iter().map(|(id, _)| id).collect();
         assert_eq!(repeated, [Id::Int(6), Id::Int(100)]);
-        assert_eq!(ids.repeated(1).len(), 1);
+        assert_eq!((ids.repeated(1).0.len(), ids.repeated(1).1), (1, repeated.len() as u64));
         assert!(ids.contains(&Id::Int(7)) && !ids.contains(&Id::Int(8)));
     }
 
@@ -140,7 +141,7 @@ mod tests {
             b.push(&Id::Text(text.into()), place(2));
         }
         a.merge(b);
-        assert_eq!(a.repeated(9), [(Id::Text("yy".into()), place(2))]);
+        assert_eq!(a.repeated(9), (vec![(Id::Text("yy".into()), place(2))], 1));
         assert!(a.contains(&Id::Text("".into())) && !a.contains(&Id::Text("yyy".into())));
     }
 
@@ -149,6 +150,6 @@ mod tests {
         let mut ids = Ids::default();
         (0..1000).for_each(|i| ids.push(&Id::Int(i), place(i as u64)));
         assert_eq!(ids.ranges.len(), 1);
-        assert!(ids.repeated(9).is_empty());
+        assert!(ids.repeated(9).0.is_empty());
     }
 }

@@ -9,8 +9,20 @@ use crate::ids::Id;
 pub struct Place {
     /// Index of the file, frame or stream.
     pub source: u32,
-    /// Row in it, from 0.
+    /// Row in it, from 0; the largest number where it is not known.
     pub row: u64,
+}
+
+impl Place {
+    /// Somewhere in a source.
+    pub fn somewhere_in(source: u32) -> Self {
+        Self { source, row: u64::MAX }
+    }
+
+    /// So many rows further on.
+    pub fn after(self, rows: u64) -> Self {
+        Self { row: self.row.saturating_add(rows), ..self }
+    }
 }
 
 /// The kinds of problems.
@@ -84,6 +96,11 @@ impl Problems {
         if self.kept.len() < limit {
             self.kept.push(problem);
         }
+    }
+
+    /// Counts problems of a kind that was noted already.
+    pub fn more(&mut self, count: u64) {
+        self.found += count;
     }
 
     /// True if there is none.

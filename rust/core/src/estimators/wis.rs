@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::scaled::Scaled;
 use crate::sum::{Exact, Sum, product};
 
+/// What is left of Σψ² by cancellation must exceed this power of 2 of its largest part.
+const SMALLEST_SHARE: i64 = -380;
+
 /// The five sums of WIS.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct WisSums {
@@ -49,11 +52,17 @@ impl WisSums {
     }
 
     /// SE of θ for n > 1 trajectories, Σψ² = (C² Σc²G² − 2 C Σcg Σc²G + Σcg² Σc²) n² / C⁴ with C = Σc.
+    ///
+    /// A sum forgets what is 2^-448 of its largest term: an error below 2^-190 of θ is 0.
     pub fn std_error(&self, n: u64) -> Scaled {
         let (c, c_g) = (self.c.exact(), self.c_g.exact());
         let (cc, cc_g, cc_gg) = (self.cc.exact(), self.cc_g.exact(), self.cc_gg.exact());
         let cross = c.times(&c_g).times(&cc_g);
-        let squares = c.times(&c).times(&cc_gg).minus(&cross).minus(&cross.minus(&c_g.times(&c_g).times(&cc)));
+        let largest = c.times(&c).times(&cc_gg);
+        let squares = largest.minus(&cross).minus(&cross.minus(&c_g.times(&c_g).times(&cc)));
+        if squares.round().mantissa() <= 0.0 || squares.divide(&largest).exponent() < SMALLEST_SHARE {
+            return Scaled::ZERO;
+        }
         let c4 = c.times(&c).times(&c).times(&c);
         squares.times(&Exact::integer(n)).divide(&c4.times(&Exact::integer(n - 1))).sqrt()
     }

@@ -36,9 +36,10 @@ impl Scan {
     pub(super) fn connect(&mut self, join: &mut Join, mut open: Open, head: Head) {
         if open.truncated {
             let step = Some(open.next_step() - 1);
-            self.problem(Kind::Truncated, Some(head.place), Some(&open.id), step, None);
+            self.problem(Kind::Truncated, Some(open.last), Some(&open.id), step, None);
         }
-        open.truncated = head.truncated;
+        self.check_length(&open.id, open.steps, head.steps, open.next_step(), head.place);
+        (open.truncated, open.last) = (head.truncated, head.last);
         if self.broken() || head.rows.first().is_some_and(|rows| rows.len() as u64 != head.steps) {
             open.steps += head.steps;
         } else {

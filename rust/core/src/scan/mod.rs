@@ -202,8 +202,13 @@ impl Scan {
     }
 
     fn extend(&mut self, batch: &Batch, run: &Run, place: Place, tame: bool, last: bool) {
+        if let Current::Open(open) = &self.current {
+            let (id, steps, next) = (open.id.clone(), open.steps, open.next_step());
+            self.check_length(&id, steps, run.len as u64, next, place);
+        }
         let (broken, rows) = (self.broken(), run.start..run.start + run.len);
         let last_step = batch.steps.get(rows.end - 1);
+        let end = place.after(run.len as u64 - 1);
         match &mut self.current {
             Current::Nothing => {}
             Current::Head(head) => {
@@ -215,24 +220,14 @@ impl Scan {
                 }
                 // After a problem the steps need not be consecutive: the last one tells what comes next.
                 head.steps = (last_step + 1 - head.first_step).max(0).cast_unsigned();
+                head.last = end;
             }
             Current::Open(open) => {
+                open.last = end;
                 if broken {
                     open.steps = (last_step + 1 - open.first_step).max(0).cast_unsigned();
                 } else {
                     self.engine.push(open, batch.columns, rows, tame, last);
-                }
-                let (steps, first_step) = (open.steps, open.first_step);
-                let horizon = self.engine.plan.horizon.filter(|&horizon| steps > horizon);
-                if let Some(horizon) = horizon {
-                    let step = Some(first_step + horizon.cast_signed());
-                    self.problem(
-                        Kind::TooLong,
-                        Some(place),
-                        Some(&run.id),
-                        step,
-                        Some(("step", last_step.to_string())),
-                    );
                 }
             }
         }
@@ -245,7 +240,7 @@ impl Scan {
         if self.unit_is_new && !begins {
             let (rows, steps) = (vec![vec![]; self.engine.plan.slots.len()], 0);
             let (complete, truncated, tame) = (false, false, true);
-            let head = Head { id, place, first_step, steps, complete, truncated, tame, rows };
+            let head = Head { id, place, first_step, steps, complete, last: place, truncated, tame, rows };
             self.current = Current::Head(head);
             return;
         }
@@ -288,7 +283,7 @@ impl Scan {
 
     fn close(&mut self, mut open: Open) {
         if open.truncated {
-            note_truncated(&mut self.partial, open.steps, 1, open.id.clone(), open.place);
+            note_truncated(&mut self.partial, open.steps, 1, open.id.clone(), open.last);
         }
         if !self.broken() {
             self.engine.close(&mut open);

@@ -14,14 +14,17 @@ impl Scan {
             self.problem(Kind::MixedIds, Some(place), None, None, None);
         }
         let first = i64::from(self.partial.first_steps[0].is_none());
-        for (id, place) in self.partial.ids.repeated(self.engine.plan.problem_limit) {
+        let (repeated, count) = self.partial.ids.repeated(self.engine.plan.problem_limit);
+        self.partial.problems.more(count - repeated.len() as u64);
+        for (id, place) in repeated {
             self.problem(Kind::Reappears, Some(place), Some(&id), Some(first), None);
         }
         let horizon = self.engine.plan.horizon.unwrap_or_else(|| self.engine.sums.longest());
         if !self.engine.plan.truncated_as_terminal {
-            for (length, (_, id, place)) in
+            for (length, (count, id, place)) in
                 self.partial.truncated.range(..horizon).map(|(l, t)| (*l, t.clone())).collect::<Vec<_>>()
             {
+                self.partial.problems.more(count - 1);
                 let step = Some(first + length.cast_signed() - 1);
                 self.problem(Kind::Truncated, Some(place), Some(&id), step, Some(("truncated", "true".into())));
             }
@@ -40,14 +43,15 @@ impl Scan {
 
     pub(super) fn check_truncated(&mut self, batch: &Batch, run: &Run, place: Place, first: i64) {
         let marks = batch.truncated.map_or(&[][..], |marks| &marks[run.start..][..run.len]);
-        let before = match &self.current {
-            Current::Open(open) => open.truncated,
-            Current::Head(head) => head.truncated,
-            Current::Nothing => false,
+        let (before, last) = match &self.current {
+            Current::Open(open) => (open.truncated, open.last),
+            Current::Head(head) => (head.truncated, head.last),
+            Current::Nothing => (false, place),
         };
-        let early = marks.iter().take(run.len.max(1) - 1).position(|&mark| mark);
-        if before || early.is_some() {
-            let step = first + early.map_or(-1, |index| index as i64);
+        let inside = marks.iter().take(run.len.max(1) - 1).position(|&mark| mark);
+        let early = if before { Some((last, first - 1)) } else { None };
+        let inside = inside.map(|index| (place.after(index as u64), first + index as i64));
+        if let Some((place, step)) = early.or(inside) {
             let value = Some(("truncated", "true".into()));
             self.problem(Kind::Truncated, Some(place), Some(&run.id), Some(step), value);
         }
@@ -56,6 +60,15 @@ impl Scan {
             Current::Open(open) => open.truncated = mark,
             Current::Head(head) => head.truncated = mark,
             Current::Nothing => {}
+        }
+    }
+
+    /// An episode with `steps` steps goes on for `more`, of which the first is `next` and stands at `place`.
+    pub(super) fn check_length(&mut self, id: &Id, steps: u64, more: u64, next: i64, place: Place) {
+        let Some(horizon) = self.engine.plan.horizon else { return };
+        if steps <= horizon && horizon < steps + more {
+            let (place, step) = (place.after(horizon - steps), next + (horizon - steps).cast_signed());
+            self.problem(Kind::TooLong, Some(place), Some(id), Some(step), Some(("step", step.to_string())));
         }
     }
 
