@@ -52,7 +52,7 @@ def share_of(episodes: Any, seed: int = 0) -> Floats:
     >>> share_of(["ann", "bob"]).round(3)
     array([0.849, 0.734])
     """
-    return (hash_of(episodes, seed) >> np.uint64(11)) * 2.0**-53
+    return (hash_of(episodes, seed) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def fold_of(episodes: Any, folds: int, seed: int = 0) -> NDArray[np.int64]:

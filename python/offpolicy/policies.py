@@ -61,13 +61,13 @@ class TabularPolicy:
 
     def probabilities(self, states: States, step: Step) -> Floats:
         """The rows of the table."""
-        cell = self.grid.index(states)
-        if self.table.ndim == 2:
-            return self.table[cell]
-        steps, horizon = np.asarray(step), len(self.table)
-        if ((steps < 0) | (steps >= horizon)).any():
-            raise OffPolicyError(f"the table has steps 0 to {horizon - 1}, and not {steps.min()} to {steps.max()}")
-        return self.table[steps, cell]
+        cell, steps = self.grid.index(states), np.asarray(step)
+        if self.table.ndim == 3 and ((steps < 0) | (steps >= len(self.table))).any():
+            raise OffPolicyError(
+                f"the table has steps 0 to {len(self.table) - 1}, and not {steps.min()} to {steps.max()}"
+            )
+        found: Floats = self.table[cell] if self.table.ndim == 2 else self.table[steps, cell]
+        return found
 
 
 @dataclass(frozen=True)
