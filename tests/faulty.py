@@ -235,6 +235,7 @@ DOMAINS = {
     "log-horizon": [replace(simulating(lambda log: Walk().simulate(LEGAL, 200, 0)), horizon=5)],
     "log-terminal": [simulating(lambda log: log.with_columns(terminal=pl.lit(False)))],
     "log-next": [simulating(lambda log: log.with_columns(next_place=pl.col("place")))],
+    "log-evaluate": [simulating(lambda log: log.with_columns(pl.col("step") + 1))],
     "log-behavior": [simulating(lambda log: log.with_columns(pl.col("behavior_prob") / 2))],
 }
 

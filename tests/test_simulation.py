@@ -176,5 +176,5 @@ def test_a_policy_that_is_no_policy_is_refused_before_it_acts():
         def probabilities(self, states, step):
             return np.full((len(states), 2), 0.25)
 
-    with pytest.raises(op.OffPolicyError, match="the policy's probabilities of row 0 add to 0.5, not 1"):
+    with pytest.raises(op.OffPolicyError, match=r"of row 0 add to 0\.5, not 1"):
         Counter().simulate(Half(), 3, seed=1)

@@ -47,7 +47,7 @@ def check_log(faults: Faults, domain: Any, policy: Policy, episodes: int, seed: 
             value is not None and abs(value - by_hand) <= 1e-9 * max(1.0, abs(by_hand)),
             "log-evaluate",
             f"op.evaluate gives {value} for mc, and the mean of the discounted rewards is {by_hand}",
-            "evaluate reads the log as it is meant",
+            "steps count from 0, and evaluate reads rewards and steps as they are meant",
             INHERIT,
         )
 

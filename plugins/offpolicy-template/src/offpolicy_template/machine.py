@@ -48,7 +48,7 @@ class Machine(Domain):
     @property
     def policies(self) -> Mapping[str, Policy]:
         """More policies, by the names that the command line takes."""
-        return {"careful": repair_from(3, share=0.9)}
+        return {"careful": repair_from(3, share=0.7)}
 
     def legal(self, states: States) -> NDArray[np.bool_]:
         """A new machine cannot be repaired."""

@@ -21,7 +21,7 @@ class Thresholds:
     """
 
     wear: Sequence[int] = (1, 2, 3, 4, 5)
-    share: float = 0.9
+    share: float = 0.7
 
     def candidates(self, log: Any, domain: Setting) -> Iterator[Candidate]:
         """What to choose from."""
