@@ -21,6 +21,9 @@ HEAD = """
 from offpolicy.hookspecs import hookimpl
 from offpolicy.testing import Walk
 
+class Pond(Walk):
+    pass
+
 class Fit:
     def fit(self, log, domain):
         return None
@@ -36,7 +39,7 @@ GOOD = (
     + """
 @hookimpl
 def offpolicy_domains():
-    return {"pond": Walk}
+    return {"pond": Pond}
 
 @hookimpl
 def offpolicy_model_fitters():
@@ -249,7 +252,8 @@ def test_between_plugins_the_entry_point_of_that_name_comes_first(install):
         "domain 'pond' is not used: plugin 'pond' of offpolicy-pond has that name first"
     ]
     registry = Registry()
-    assert registry.find("offpolicy_domains", "pond") is registry.load_all()[2].brings["offpolicy_domains"]["pond"]
+    (pond,) = (plugin for plugin in registry.load_all() if plugin.name == "pond")
+    assert registry.find("offpolicy_domains", "pond") is pond.brings["offpolicy_domains"]["pond"]
 
 
 def test_the_built_ins_come_through_the_same_hooks():
