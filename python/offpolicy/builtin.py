@@ -17,4 +17,6 @@ def offpolicy_model_fitters() -> Mapping[str, Callable[..., ModelFitter]]:
 @hookimpl
 def offpolicy_candidate_policies() -> Mapping[str, Callable[..., Generator]]:
     """The generators of this package."""
-    return {}
+    from offpolicy.generators.mixture import Mixture
+
+    return {"mixture": Mixture}

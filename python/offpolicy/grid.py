@@ -67,11 +67,14 @@ class Grid:
             raise UsageError(f"states must be an (n, {len(self.size)}) array, not {states.shape}")
         found = np.zeros(len(states), dtype=np.int64)
         for i, (n, low, scale) in enumerate(zip(self.size, self.low, self.scale, strict=True)):
-            cell = np.floor(states[:, i] * scale + 0.5) - low
+            cell = np.floor(states[:, i].astype(np.float64, copy=False) * scale + 0.5) - low
             inside = (cell >= 0) & (cell < n)  # False for NaN too
             if not inside.all():
                 row = int(np.argmin(inside))
-                raise OffPolicyError(f"row {row}: coordinate {i} of the state is {states[row, i]}, outside the grid")
+                edges = f"from {(low - 0.5) / scale:g} up to {(low + n - 0.5) / scale:g}"
+                raise OffPolicyError(
+                    f"row {row}: coordinate {i} of the state is {states[row, i]}, outside the grid, which goes {edges}"
+                )
             found *= n
             found += cell.astype(np.int64)
         return found

@@ -7,7 +7,9 @@ entry point named like what it brings (`sailing`) is looked into first; the othe
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -16,7 +18,7 @@ import pluggy
 
 from offpolicy import _core, builtin, hookspecs
 from offpolicy.columns import suggestion
-from offpolicy.errors import PluginError, UsageError
+from offpolicy.errors import OffPolicyError, PluginError, UsageError
 from offpolicy.protocols import Domain, Generator, ModelFitter
 
 BUILTIN = "builtin"
@@ -25,6 +27,12 @@ KINDS = {
     "offpolicy_domains": "domain",
     "offpolicy_model_fitters": "model fitter",
     "offpolicy_candidate_policies": "generator",
+}
+#: What is asked of a thing before it is handed out; `offpolicy.testing` asks for the rest.
+MEMBERS = {
+    "offpolicy_domains": ("reset", "step"),
+    "offpolicy_model_fitters": ("fit",),
+    "offpolicy_candidate_policies": ("candidates",),
 }
 
 
@@ -39,6 +47,7 @@ class Plugin:
     module: Any = None
     brings: dict[str, dict[str, Callable[..., Any]]] = field(default_factory=dict)  # hook -> name -> maker
     error: str | None = None
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def loaded(self) -> bool:
@@ -54,6 +63,7 @@ class Plugin:
             "version": self.version,
             "brings": {kind: names for kind, names in brings.items() if names},
             "error": self.error,
+            "warnings": self.warnings,
         }
 
 
@@ -62,57 +72,78 @@ class Registry:
 
     def __init__(self) -> None:
         """Finds entry points; imports nothing but the built-ins."""
-        self.manager = pluggy.PluginManager(hookspecs.GROUP)
-        self.manager.add_hookspecs(hookspecs)
         self.plugins = [Plugin(BUILTIN, "offpolicy", _core.__version__, module=builtin)]
         for entry in sorted(entry_points(group=hookspecs.GROUP)):
-            package = entry.dist.name if entry.dist else entry.module
-            self.plugins.append(Plugin(entry.name, package, entry.dist.version if entry.dist else "", entry))
+            package = (entry.dist and entry.dist.name) or entry.value
+            self.plugins.append(Plugin(entry.name, package, (entry.dist and entry.dist.version) or "", entry))
 
     def load(self, plugin: Plugin) -> Plugin:
         """Imports a plugin and asks its hooks, once; what goes wrong there is kept in `error`."""
         if plugin.loaded:
             return plugin
         try:
-            if plugin.entry is not None:
-                plugin.module = plugin.entry.load()
-            self.manager.register(plugin.module, plugin.name)
-            plugin.brings = {hook: self._ask(plugin, hook) for hook in KINDS}
-        except (Exception, SystemExit) as error:
-            plugin.brings, plugin.error = {}, f"{type(error).__name__}: {error}"
-            if self.manager.has_plugin(plugin.name):
-                self.manager.unregister(name=plugin.name)
+            with redirect_stdout(sys.stderr):  # stdout may be a document of ours
+                if plugin.entry is not None:
+                    plugin.module = plugin.entry.load()
+                plugin.brings = _ask(plugin.module)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit and panics of extensions too
+            plugin.error = f"{type(error).__name__}: {error}"
         return plugin
 
-    def _ask(self, plugin: Plugin, hook: str) -> dict[str, Callable[..., Any]]:
-        others = [other for other in self.manager.get_plugins() if other is not plugin.module]
-        found: dict[str, Callable[..., Any]] = {}
-        for answer in self.manager.subset_hook_caller(hook, others)():
-            if not isinstance(answer, Mapping):
-                raise TypeError(f"{hook} must return a mapping of names to makers, not {type(answer).__name__}")
-            for name, maker in answer.items():
-                if not isinstance(name, str) or not callable(maker):
-                    raise TypeError(f"{hook} must map names to makers, not {name!r} to {type(maker).__name__}")
-                found[name] = maker
-        return found
-
     def load_all(self) -> list[Plugin]:
-        """Every plugin, loaded or with its error."""
-        return [self.load(plugin) for plugin in self.plugins]
+        """Every plugin, loaded or with its error, and a warning where another one has a name first."""
+        for plugin in self.plugins:
+            self.load(plugin)
+        for plugin in self.plugins:
+            plugin.warnings = [
+                f"{KINDS[hook]} {name!r} is not used: plugin {first.name!r} of {first.package} has that name first"
+                for hook, makers in plugin.brings.items()
+                for name in sorted(makers)
+                if (first := self._owner(hook, name)) and first is not plugin
+            ]
+        return self.plugins
 
     def find(self, hook: str, name: str) -> Callable[..., Any]:
         """The maker of that name."""
-        for plugin in self._likely_first(name):
-            makers = self.load(plugin).brings.get(hook, {})
-            if name in makers:
-                return makers[name]
+        owner = self._owner(hook, name)
+        if owner is not None:
+            return owner.brings[hook][name]
         known = sorted({found for plugin in self.plugins for found in plugin.brings.get(hook, {})})
         hint = suggestion(name, known) or (f"; there are {', '.join(known)}" if known else "; none is installed")
         broken = [f"; plugin {p.name!r} is broken ({p.error})" for p in self.plugins if p.error]
         raise PluginError(f"no {KINDS[hook]} {name!r}{hint}{''.join(broken)}")
 
-    def _likely_first(self, name: str) -> Iterator[Plugin]:
-        return iter(sorted(self.plugins, key=lambda plugin: (plugin.name != BUILTIN, plugin.name != name)))
+    def _owner(self, hook: str, name: str) -> Plugin | None:
+        """Who is asked first: ourselves, then an entry point of that very name, then the others in order."""
+        for plugin in sorted(self.plugins, key=lambda plugin: (plugin.name != BUILTIN, plugin.name != name)):
+            if name in self.load(plugin).brings.get(hook, {}):
+                return plugin
+        return None
+
+
+def _ask(module: Any) -> dict[str, dict[str, Callable[..., Any]]]:
+    """What the hooks of a module bring."""
+    manager = pluggy.PluginManager(hookspecs.GROUP)
+    manager.add_hookspecs(hookspecs)
+    manager.register(module)
+    manager.check_pending()  # a hook that does not exist is a slip of the pen
+    if not manager.get_hookcallers(module):
+        raise PluginError("it has no hook: mark its functions with offpolicy.hookspecs.hookimpl")
+    return {hook: _makers(hook, getattr(manager.hook, hook)()) for hook in KINDS}
+
+
+def _makers(hook: str, answers: Iterable[Any]) -> dict[str, Callable[..., Any]]:
+    found: dict[str, Callable[..., Any]] = {}
+    for answer in answers:
+        if not isinstance(answer, Mapping):
+            raise PluginError(f"{hook} must return a mapping of names to makers, not {type(answer).__name__}")
+        for name, maker in answer.items():
+            if not isinstance(name, str) or not callable(maker):
+                raise PluginError(f"{hook} must map names to makers, not {name!r} to {type(maker).__name__}")
+            found[name] = maker
+    return found
 
 
 _registry: Registry | None = None
@@ -132,7 +163,16 @@ def _make(hook: str, name: str, options: Mapping[str, Any]) -> Any:
         inspect.signature(maker).bind(**options)
     except TypeError as error:
         raise UsageError(f"{KINDS[hook]} {name!r}: {error}") from None
-    return maker(**options)
+    try:
+        made = maker(**options)
+    except OffPolicyError:
+        raise
+    except Exception as error:
+        raise PluginError(f"{KINDS[hook]} {name!r} cannot be made: {type(error).__name__}: {error}") from error
+    missing = [member for member in MEMBERS[hook] if not callable(getattr(made, member, None))]
+    if missing:
+        raise PluginError(f"{KINDS[hook]} {name!r} is a {type(made).__name__} without {' and '.join(missing)}")
+    return made
 
 
 def domain(name: str, **options: Any) -> Domain:

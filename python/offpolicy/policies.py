@@ -35,7 +35,7 @@ class Uniform:
         """1 / (number of legal actions)."""
         if self.legal is None:
             return np.full((len(states), self.actions), 1 / self.actions)
-        allowed = self.legal(states)
+        allowed = _allowed(self.legal, states, (len(states), self.actions))
         pi: Floats = allowed / allowed.sum(axis=1, keepdims=True)
         return pi
 
@@ -61,8 +61,12 @@ class TabularPolicy:
 
     def probabilities(self, states: States, step: Step) -> Floats:
         """The rows of the table."""
-        cell = self.grid.index(states)
-        found: Floats = self.table[cell] if self.table.ndim == 2 else self.table[step, cell]
+        cell, steps = self.grid.index(states), np.asarray(step)
+        if self.table.ndim == 3 and ((steps < 0) | (steps >= len(self.table))).any():
+            raise OffPolicyError(
+                f"the table has steps 0 to {len(self.table) - 1}, and not {steps.min()} to {steps.max()}"
+            )
+        found: Floats = self.table[cell] if self.table.ndim == 2 else self.table[steps, cell]
         return found
 
 
@@ -88,6 +92,8 @@ class Mixture:
     def probabilities(self, states: States, step: Step) -> Floats:
         """The mixture, a row at a time."""
         ours, theirs = self.policy.probabilities(states, step), self.behavior.probabilities(states, step)
+        if ours.shape != theirs.shape:
+            raise OffPolicyError(f"policies of {ours.shape[-1]} and {theirs.shape[-1]} actions cannot be mixed")
         return (1 - self.alpha) * ours + self.alpha * theirs
 
 
@@ -112,8 +118,8 @@ class EpsilonGreedy:
 
     def probabilities(self, states: States, step: Step) -> Floats:
         """ε shared by all legal actions, the rest to the best."""
-        q = np.asarray(self.q(states, step), dtype=float)
-        allowed = np.ones(q.shape, dtype=bool) if self.legal is None else self.legal(states)
+        q = _values(self.q, states, step)
+        allowed = _allowed(self.legal, states, q.shape)
         best = np.where(allowed, q, -np.inf).argmax(axis=1)
         pi: Floats = self.epsilon * allowed / allowed.sum(axis=1, keepdims=True)
         pi[np.arange(len(q)), best] += 1 - self.epsilon
@@ -141,10 +147,9 @@ class Softmax:
 
     def probabilities(self, states: States, step: Step) -> Floats:
         """Shifted by the largest Q̂, so that nothing overflows."""
-        q = np.asarray(self.q(states, step), dtype=float) / self.temperature
-        if self.legal is not None:
-            q = np.where(self.legal(states), q, -np.inf)
-        weights = np.exp(q - q.max(axis=1, keepdims=True))
+        q = _values(self.q, states, step)
+        q = np.where(_allowed(self.legal, states, q.shape), q, -np.inf)
+        weights = np.exp((q - q.max(axis=1, keepdims=True)) / self.temperature)
         pi: Floats = weights / weights.sum(axis=1, keepdims=True)
         return pi
 
@@ -192,6 +197,8 @@ class FromClassifier:
     def probabilities(self, states: States, step: Step) -> Floats:
         """Its `predict_proba`, in the order of the actions."""
         pi = np.zeros((len(states), self.actions))
+        if not len(states):  # scikit-learn refuses
+            return pi
         pi[:, np.asarray(self.classifier.classes_)] = self.classifier.predict_proba(states)
         return checked(pi, "the classifier", len(states))
 
@@ -211,11 +218,34 @@ def checked(pi: Floats, who: str, rows: int | None = None) -> Floats:
     """The same array, if every row holds probabilities."""
     if pi.ndim != 2 or (rows is not None and len(pi) != rows):
         raise OffPolicyError(f"{who} must give a row of probabilities a state, not an array of shape {pi.shape}")
-    total = pi.sum(axis=1)
-    fair = (np.abs(total - 1) <= TOLERANCE) & (pi >= 0).all(axis=1)
-    if not fair.all():
-        row = int(np.argmin(fair))
-        if np.isfinite(total[row]) and (pi[row] >= 0).all():
-            raise OffPolicyError(f"{who}'s probabilities of row {row} add to {total[row]:.6g}, not 1")
-        raise OffPolicyError(f"{who}'s probabilities of row {row} are {pi[row]}; each must be from 0 to 1")
-    return pi
+    total = pi @ np.ones(pi.shape[1])
+    fair = np.abs(total - 1) <= TOLERANCE
+    if fair.all() and (pi >= 0).all():
+        return pi
+    row = int(np.argmin(fair & (pi >= 0).all(axis=1)))
+    if np.isfinite(total[row]) and (pi[row] >= 0).all():
+        raise OffPolicyError(f"{who}'s probabilities of row {row} add to {total[row]:.6g}, not 1")
+    raise OffPolicyError(f"{who}'s probabilities of row {row} are {pi[row]}; each must be from 0 to 1")
+
+
+def _values(q: Callable[[States, Step], Floats], states: States, step: Step) -> Floats:
+    values = np.asarray(q(states, step), dtype=float)
+    if values.ndim != 2 or len(values) != len(states):
+        raise OffPolicyError(f"q must give an array of (n, actions) for {len(states)} states, not {values.shape}")
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values).all(axis=1)))
+        raise OffPolicyError(f"q of row {row} is {values[row]}; every value must be finite")
+    return values
+
+
+def _allowed(legal: Legal | None, states: States, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    if legal is None:
+        return np.ones(shape, dtype=bool)
+    allowed = np.asarray(legal(states), dtype=bool)
+    if allowed.shape != shape:
+        raise OffPolicyError(f"legal must give an array of (n, actions) = {shape}, not {allowed.shape}")
+    some = allowed.any(axis=1)
+    if not some.all():
+        row = int(np.argmin(some))
+        raise OffPolicyError(f"no action is legal in row {row}, the state {states[row]}")
+    return allowed

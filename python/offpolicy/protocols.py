@@ -114,8 +114,9 @@ class ModelFitter(Protocol):
 class Candidate:
     """A policy to choose from, with the data and the model that it was made of.
 
-    Episodes are put in the order of a hash of their id; the candidate has seen the first `train_fraction` of them, so
-    that it must be evaluated on the others, and `model`, fitted to those same first ones, may serve as Q̂.
+    Episodes are put in the order of a hash of their id (`offpolicy.folds`); the candidate has seen the first
+    `train_fraction` of them, so that it must be evaluated on the others, and `model`, fitted to those same first ones,
+    may serve as Q̂.
 
     >>> import offpolicy as op
     >>> op.Candidate("careful", op.policies.Uniform(actions=2)).train_fraction

@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from offpolicy.errors import UsageError
+from offpolicy.errors import PluginError, UsageError
+from offpolicy.policies import checked
 from offpolicy.protocols import Actions, Domain, Floats, Policy
 
 BLOCK = 8192
@@ -30,6 +31,8 @@ def blocks(domain: Domain, policy: Policy, episodes: int, seed: int) -> Iterator
     """The same log in parts of whole episodes."""
     if episodes < 1:
         raise UsageError(f"episodes must be at least 1, not {episodes}")
+    if seed < 0:
+        raise UsageError(f"seed must be at least 0, not {seed}")
     starts = range(0, episodes, BLOCK)
     for start, stream in zip(starts, np.random.SeedSequence(seed).spawn(len(starts)), strict=True):
         yield _block(domain, policy, start, min(BLOCK, episodes - start), np.random.default_rng(stream))
@@ -54,9 +57,13 @@ def _block(domain: Domain, policy: Policy, first: int, n: int, rng: np.random.Ge
     rewards, probabilities = np.empty((n, horizon)), np.empty((n, horizon))
     terminal = np.zeros((n, horizon), dtype=bool)
     for t in range(horizon):
-        pi = policy.probabilities(states, t)
+        pi = checked(policy.probabilities(states, t), "the policy", len(states))
         a: Actions = draw(pi, rng)
         next_states, r, done = domain.step(states, a, rng)
+        if not np.can_cast(next_states.dtype, before.dtype, "same_kind"):
+            raise PluginError(
+                f"domain {domain.name!r} begins with states of {before.dtype} and goes on with {next_states.dtype}"
+            )
         before[running, t], after[running, t] = states, next_states
         actions[running, t], rewards[running, t], terminal[running, t] = a, r, done
         probabilities[running, t] = pi[np.arange(len(running)), a]

@@ -79,6 +79,10 @@ class Source(ABC):
         """Problems as the core writes them, in the user's terms."""
         return [from_core(problem, self.names, self.rows_are_the_logs) for problem in found]
 
+    @abstractmethod
+    def lazy(self) -> pl.LazyFrame:
+        """A query for the whole log, which works while this source lives."""
+
     def files(self) -> list[dict[str, Any]]:
         """Where the numbers come from."""
         return [{"source": name} for name in self.names]
@@ -106,6 +110,10 @@ class FrameSource(Source):
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """Slices of the frame, without a copy."""
         yield from self.frame.select(names).iter_slices(rows or TASK_ROWS)
+
+    def lazy(self) -> pl.LazyFrame:
+        """The frame itself."""
+        return self.frame.lazy()
 
     def files(self) -> list[dict[str, Any]]:
         """A frame has rows and no file."""
@@ -146,12 +154,17 @@ class StreamSource(Source):
         """What the query gives."""
         return polars_calls.batches(self.query.select(names), rows)
 
+    def lazy(self) -> pl.LazyFrame:
+        """The query itself."""
+        return self.query
+
 
 class ReaderSource(StreamSource):
     """A maker of Arrow streams: a dataset, or a relation of a database."""
 
     def __init__(self, name: str, columns: list[str], open_reader: Callable[[list[str]], Any]) -> None:
         """Keeps the maker; it is called with the columns to read."""
+        self.written: ParquetSource | None = None
         self.names, self.columns, self.open_reader, self.rows = [name], columns, open_reader, None
 
     def scan(
@@ -167,6 +180,12 @@ class ReaderSource(StreamSource):
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """Through a temporary file, which Polars can read in batches."""
         yield from self._spooled(names).frames(names, rows)
+
+    def lazy(self) -> pl.LazyFrame:
+        """Through a temporary file, written once."""
+        if self.written is None:
+            self.written = self._spooled(self.columns)
+        return self.written.lazy()
 
     def _spooled(self, names: list[str]) -> ParquetSource:
         folder = ScratchFolder()
@@ -216,10 +235,15 @@ class ParquetSource(Source):
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """Batches of one file after the other."""
-        self._need(names)
-        scans = [pl.scan_parquet(path, glob=False).select(names) for path in self.paths]
+        yield from polars_calls.batches(self.lazy(names), rows)  # keeps the source, and its temporary folder
+
+    def lazy(self, names: list[str] | None = None) -> pl.LazyFrame:
+        """One file after the other, with the types that hold what all of them have."""
+        chosen = self.columns if names is None else names
+        self._need(chosen)
+        scans = [pl.scan_parquet(path, glob=False).select(chosen) for path in self.paths]
         common = _common_types(self.paths, scans)
-        return polars_calls.batches(pl.concat(scan.cast(common) for scan in scans), rows)
+        return pl.concat(scan.cast(common) for scan in scans)
 
     def _need(self, names: list[str]) -> None:
         """A column that only some of the files have is refused, whatever their order."""

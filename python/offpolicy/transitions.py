@@ -19,7 +19,7 @@ from offpolicy.columns import Columns
 from offpolicy.errors import SHOWN, BadLogError, MissingColumnError
 from offpolicy.problem import Problem
 from offpolicy.protocols import Actions, Floats, Setting, States
-from offpolicy.sources import open_log
+from offpolicy.sources import Source, open_log
 
 BATCH_ROWS = 1 << 20
 
@@ -49,7 +49,9 @@ def transitions(
     for frame in source.frames(layout.names, batch_rows or BATCH_ROWS):
         layout.check(frame, row)
         if row == 0 and frame.height:
-            layout.first_step = int(frame[layout.step][0])  # steps count from 0 or from 1
+            layout.first_step = _first_step(source, layout.step, int(frame[layout.step][0]))
+        if not layout.has_next:
+            layout.check_order(frame, row, held)
         row += frame.height
         whole = frame if held is None else pl.concat([held, frame])
         if layout.has_next:
@@ -61,6 +63,13 @@ def transitions(
             held = whole
     if held is not None and held.height:
         yield layout.batch(held, None)
+
+
+def _first_step(source: Source, column: str, first: int) -> int:
+    """Steps count from 0 or from 1; a log may begin inside an episode."""
+    if first == 0:
+        return 0
+    return int(not any((frame[column] == 0).any() for frame in source.frames([column])))
 
 
 class _Layout:
@@ -82,7 +91,8 @@ class _Layout:
         self.names = [*needed, *self.states, *last, *([self.terminal] if self.terminal else [])]
 
     def check(self, frame: pl.DataFrame, row: int) -> None:
-        """Nulls, NaN and actions that do not exist."""
+        """Types, nulls, NaN and actions that do not exist."""
+        self._check_types(frame)
         problems = []
         for name in self.names:
             column = frame[name]
@@ -91,11 +101,33 @@ class _Layout:
                 bad = bad | ~column.is_finite().fill_null(True)
             problems += self._problems(frame, row, name, bad, "must be there and finite", "not-finite")
         action = frame[self.action]
-        if not action.dtype.is_integer():
-            raise MissingColumnError(f"column {self.action!r} must hold whole numbers, not {action.dtype}")
         outside = ~action.is_between(0, self.domain.actions - 1).fill_null(True)
         why = f"must be an action from 0 to {self.domain.actions - 1}"
         problems += self._problems(frame, row, self.action, outside, why, "no-such-action")
+        if problems:
+            raise BadLogError(problems)
+
+    def _check_types(self, frame: pl.DataFrame) -> None:
+        whole = {name: "whole numbers" for name in (self.step, self.action) if not frame[name].dtype.is_integer()}
+        numbers = [name for name in self.names if name not in (self.episode, self.step, self.action, self.terminal)]
+        wrong = whole | {name: "numbers" for name in numbers if not _is_number(frame[name].dtype)}
+        if self.terminal and frame[self.terminal].dtype != pl.Boolean:
+            wrong[self.terminal] = "true and false"
+        for name, kind in wrong.items():
+            raise MissingColumnError(f"column {name!r} must hold {kind}, not {frame[name].dtype}")
+
+    def check_order(self, frame: pl.DataFrame, row: int, before: pl.DataFrame | None) -> None:
+        """s' is in the next row, so that the rows of an episode must come together and in order."""
+        rows = frame if before is None else pl.concat([before, frame])
+        episode, step = rows[self.episode], rows[self.step].cast(pl.Int64)
+        expected = pl.select(
+            pl.when(episode == episode.shift(1)).then(step.shift(1) + 1).otherwise(pl.lit(self.first_step))
+        ).to_series()
+        bad = (step != expected).fill_null(False)
+        if before is not None:
+            bad = bad[1:]
+        why = "the log has no columns of the next state, so that the rows of an episode must come one after the other"
+        problems = self._problems(frame, row, self.step, bad, why, "out-of-order")
         if problems:
             raise BadLogError(problems)
 
@@ -139,6 +171,10 @@ class _Layout:
             terminal=ended,
             known=known,
         )
+
+
+def _is_number(dtype: pl.DataType) -> bool:
+    return dtype.is_numeric() or dtype == pl.Boolean
 
 
 def _matrix(frame: pl.DataFrame, names: Sequence[str]) -> States:

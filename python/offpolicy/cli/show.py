@@ -58,6 +58,8 @@ def plugins(found: Sequence[dict[str, Any]]) -> None:
     for plugin in found:
         brings = "; ".join(f"{kind} {', '.join(names)}" for kind, names in plugin["brings"].items())
         about = Text(visible(plugin["error"]), "red") if plugin["error"] else Text(visible(brings or NONE))
+        for warning in plugin["warnings"]:
+            about.append(visible(f"; {warning}"), "yellow")
         table.add_row(*(cell(plugin[name]) for name in ("name", "package", "version")), about)
     out.print(table)
 

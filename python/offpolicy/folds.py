@@ -1,0 +1,161 @@
+"""Which episodes go together, decided by a hash of the episode's id alone.
+
+    hash(id) = output number id + 1 of SplitMix64 started at mix(seed),   mix(z): its finaliser
+    share(id) = hash / 2⁶⁴ in [0, 1),   fold(id) = ⌊folds · share⌋
+
+The id 7 has the same hash as Int8 or UInt64; text enters by 8 bytes of BLAKE2b. So an episode stays on its side for
+any order of rows, cut into files, kind of log, or version of Polars, and none is ever on both sides.
+
+Steele, Lea & Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from hashlib import blake2b
+from typing import Any, TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from offpolicy.columns import Columns
+from offpolicy.errors import MissingColumnError, UsageError
+from offpolicy.protocols import Floats
+from offpolicy.sources import FrameSource, Source, open_log
+
+Hashes = NDArray[np.uint64]
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
+
+GAMMA = np.uint64(0x9E3779B97F4A7C15)
+#: Folds are counted with the upper half of a hash.
+MOST_FOLDS = 1 << 31
+
+
+def hash_of(episodes: Any, seed: int = 0) -> Hashes:
+    """The hash of every id, whole number or text.
+
+    >>> from offpolicy.folds import hash_of
+    >>> [f"{h:016x}" for h in hash_of([0, 1, 2])]
+    ['e220a8397b1dcdaf', '6e789e6aa1b965f4', '06c45d188009454f']
+    """
+    start = _mix(np.array([seed % 2**64], dtype=np.uint64))
+    mixed: Hashes = _mix(start + (_keys(_series(episodes)) + np.uint64(1)) * GAMMA)
+    return mixed
+
+
+def share_of(episodes: Any, seed: int = 0) -> Floats:
+    """Where every episode stands in the order of the hashes: even over [0, 1), in steps of 2⁻⁵³.
+
+    >>> from offpolicy.folds import share_of
+    >>> share_of(["ann", "bob"]).round(3)
+    array([0.849, 0.734])
+    """
+    return (hash_of(episodes, seed) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def fold_of(episodes: Any, folds: int, seed: int = 0) -> NDArray[np.int64]:
+    """The fold of every episode, from 0.
+
+    >>> from offpolicy.folds import fold_of
+    >>> fold_of(range(8), folds=2)
+    array([1, 0, 0, 1, 0, 0, 0, 1])
+    """
+    if not 1 <= folds <= MOST_FOLDS:
+        raise UsageError(f"folds must be from 1 to {MOST_FOLDS}, not {folds}")
+    half = np.uint64(32)
+    return ((hash_of(episodes, seed) >> half) * np.uint64(folds) >> half).astype(np.int64)
+
+
+def share(column: str = "episode", seed: int = 0) -> pl.Expr:
+    """`share_of` as an expression, for any query.
+
+    >>> import offpolicy as op, polars as pl
+    >>> from offpolicy import folds
+    >>> log = op.demo_log(episodes=1000).lazy()
+    >>> log.filter(folds.share() < 0.25).select(pl.col("episode").n_unique()).collect().item()
+    245
+    """
+    return _expression(column, partial(share_of, seed=seed), pl.Float64)
+
+
+def fold(folds: int, column: str = "episode", seed: int = 0) -> pl.Expr:
+    """`fold_of` as an expression.
+
+    >>> import offpolicy as op
+    >>> from offpolicy import folds
+    >>> op.demo_log(episodes=4).group_by(fold=folds.fold(2)).len().sort("fold").rows()
+    [(0, 18), (1, 20)]
+    """
+    return _expression(column, partial(fold_of, folds=folds, seed=seed), pl.Int64)
+
+
+def split(
+    log: Any, fraction: float, seed: int = 0, columns: Columns | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame] | tuple[pl.LazyFrame, pl.LazyFrame]:
+    """The log of the first episodes by `share_of`, up to a fraction, and the log of the others.
+
+    A frame in memory gives frames, and everything else gives queries that read it in bounded memory.
+
+    >>> import offpolicy as op
+    >>> from offpolicy.folds import split
+    >>> train, test = split(op.demo_log(episodes=1000), 0.25)
+    >>> train["episode"].n_unique(), test["episode"].n_unique()
+    (245, 755)
+    """
+    if not 0 <= fraction <= 1:
+        raise UsageError(f"fraction must be from 0 to 1, not {fraction}")
+    source = open_log(log)
+    column = (columns or Columns()).need("episode", source.columns)
+    if isinstance(source, FrameSource):
+        return _sides(source.frame, share(column, seed) < fraction)
+
+    def shares(episodes: pl.Series, kept: Source = source) -> Floats:  # the query keeps a temporary file alive
+        return share_of(episodes, seed)
+
+    return _sides(source.lazy(), _expression(column, shares, pl.Float64) < fraction)
+
+
+def _sides(log: Frame, chosen: pl.Expr) -> tuple[Frame, Frame]:
+    return log.filter(chosen), log.filter(~chosen)
+
+
+def _expression(column: str, function: Callable[[pl.Series], NDArray[Any]], dtype: type[pl.DataType]) -> pl.Expr:
+    def apply(episodes: pl.Series) -> pl.Series:
+        return pl.Series(episodes.name, function(episodes), dtype=dtype)
+
+    return pl.col(column).map_batches(apply, return_dtype=dtype, is_elementwise=True)
+
+
+def _series(episodes: Any) -> pl.Series:
+    series = episodes if isinstance(episodes, pl.Series) else pl.Series("episode", episodes)
+    if series.null_count():
+        row = int(series.is_null().arg_max() or 0)
+        raise UsageError(f"column {series.name!r} has no value in row {row}: every row needs the id of its episode")
+    return series
+
+
+def _keys(ids: pl.Series) -> Hashes:
+    if ids.dtype == pl.UInt64:
+        return ids.to_numpy()
+    if ids.dtype.is_integer() and ids.dtype not in (pl.Int128, pl.UInt128):
+        return ids.cast(pl.Int64).to_numpy().view(np.uint64)
+    if ids.dtype in (pl.String, pl.Categorical, pl.Enum):
+        text = ids.cast(pl.String)
+        runs = text.rle()  # the rows of an episode come together
+        each = [_digest(value) for value in runs.struct.field("value")]
+        return np.repeat(np.array(each, dtype=np.uint64), runs.struct.field("len").to_numpy())
+    if ids.is_empty():
+        return np.zeros(0, dtype=np.uint64)
+    raise MissingColumnError(f"column {ids.name!r} must hold whole numbers or text, not {ids.dtype}")
+
+
+def _digest(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def _mix(z: Hashes) -> Hashes:
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))

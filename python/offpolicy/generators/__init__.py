@@ -1,0 +1,1 @@
+"""Generators of candidate policies, one a file."""
