@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 
 import polars as pl
 
@@ -10,3 +12,13 @@ import polars as pl
 def batches(frame: pl.LazyFrame, rows: int | None = None) -> Iterator[pl.DataFrame]:
     """Runs a query in streaming mode and yields its result piece by piece; the iterator is an Arrow stream too."""
     return frame.collect_batches(chunk_size=rows, maintain_order=True, lazy=True)
+
+
+def write_parquet(frame: pl.LazyFrame, path: Path, metadata: Mapping[str, str]) -> None:
+    """Runs a query in streaming mode into a file, with our own entries in its metadata."""
+    try:
+        frame.sink_parquet(path, metadata=dict(metadata), maintain_order=True)
+    except KeyboardInterrupt:
+        with suppress(KeyboardInterrupt):  # Polars raises one itself, and Python's own is still to come
+            repr(path)
+        raise

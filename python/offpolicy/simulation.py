@@ -9,14 +9,17 @@ the same log, and a log of any size can be written block by block.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import DTypeLike, NDArray
 
+from offpolicy import polars_calls
 from offpolicy.errors import PluginError, UsageError
+from offpolicy.files import whole_file
 from offpolicy.policies import TOLERANCE, checked
 from offpolicy.protocols import Actions, Domain, Floats, Policy, States
 
@@ -36,9 +39,30 @@ def blocks(domain: Domain, policy: Policy, episodes: int, seed: int) -> Iterator
     if seed < 0:
         raise UsageError(f"seed must be at least 0, not {seed}")
     size = max(1, min(BLOCK, BLOCK_ROWS // domain.horizon))
-    starts = range(0, episodes, size)
-    for start, stream in zip(starts, np.random.SeedSequence(seed).spawn(len(starts)), strict=True):
+    seeds = np.random.SeedSequence(seed)
+    for start in range(0, episodes, size):
+        (stream,) = seeds.spawn(1)
         yield _block(domain, policy, start, min(size, episodes - start), np.random.default_rng(stream))
+
+
+def write(
+    domain: Domain,
+    policy: Policy,
+    episodes: int,
+    seed: int,
+    path: Path,
+    metadata: Mapping[str, str] | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> None:
+    """The same log as a Parquet file, in the memory of a block; `progress` is told how many episodes are done."""
+    with whole_file(path) as beside:
+        parts: list[Path] = []
+        for part in blocks(domain, policy, episodes, seed):
+            parts.append(beside.with_name(f"{len(parts)}.part"))
+            part.write_parquet(parts[-1], compression="lz4")
+            if progress is not None:
+                progress(int(part["episode"][-1]) + 1, episodes)
+        polars_calls.write_parquet(pl.scan_parquet(parts), beside, metadata or {})
 
 
 def draw(probabilities: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -111,7 +135,7 @@ def _log(domain: Domain, steps: Sequence[_Step], first: int, lengths: NDArray[np
     step = np.repeat(np.arange(len(steps), dtype=np.int32), [len(part.episodes) for part in steps])
     row = starts[episodes] + step
 
-    def in_order(values: NDArray[Any], dtype: DTypeLike = None) -> NDArray[Any]:
+    def in_order(values: NDArray[Any], dtype: DTypeLike | None = None) -> NDArray[Any]:
         ordered = np.empty(len(row), dtype or values.dtype)
         ordered[row] = values
         return ordered
@@ -128,9 +152,9 @@ def _log(domain: Domain, steps: Sequence[_Step], first: int, lengths: NDArray[np
             "step": in_order(step),
             **state,
             "action": in_order(actions, np.int32),
-            "reward": in_order(rewards),
+            "reward": in_order(rewards, np.float64),
             "behavior_prob": in_order(probabilities),
-            "terminal": in_order(done),
+            "terminal": in_order(done, np.bool_),
             **next_state,
         }
     )

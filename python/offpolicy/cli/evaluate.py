@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +10,7 @@ import click
 import offpolicy as op
 from offpolicy.cli.options import log_options, make_bounds, read_range
 from offpolicy.cli.output import check_target, one_document, write_document
+from offpolicy.cli.progress import progress
 from offpolicy.estimators import ESTIMATORS
 from offpolicy.intervals import METHODS
 
@@ -65,8 +63,8 @@ def evaluate(
     settings["bounds"] = make_bounds(reward_range, ratio_bound, q_range, r_hat_range, fixed_length)
     if one_pass:
         settings["passes"] = 1
-    with rows_read(hidden=as_json) as progress:
-        ev = op.evaluate(list(log), progress=progress, **settings)
+    with progress(hidden=as_json) as advance:
+        ev = op.evaluate(list(log), progress=advance, **settings)
     document = ev.to_dict()
     if out is not None:
         write_document(out, document)
@@ -77,15 +75,3 @@ def evaluate(
 
         show.evaluation(ev, out)
     return 0
-
-
-@contextmanager
-def rows_read(hidden: bool) -> Iterator[Callable[[int, int | None], None] | None]:
-    """A progress bar by rows for a person at a terminal; nothing for a pipe or a file."""
-    if hidden or not (sys.stdout.isatty() and sys.stderr.isatty()):
-        yield None
-        return
-    from offpolicy.cli import show
-
-    with show.progress_bar() as advance:
-        yield advance
