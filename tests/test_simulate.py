@@ -206,6 +206,17 @@ def test_a_domain_that_fails_halfway_leaves_nothing(coin, out, monkeypatch):
     assert [(path.name, path.read_text()) for path in out.parent.iterdir()] == [(out.name, "mine")]
 
 
+def test_a_picture_that_fails_leaves_no_log(coin, out, monkeypatch):
+    def plot(self, log, episode):
+        raise op.PluginError("no pencil")
+
+    monkeypatch.setattr(Coin, "plot", plot, raising=False)
+    run = offpolicy("simulate", "coin", "--out", out, "--plot", out.with_suffix(".svg"))
+    assert run.code == 1
+    assert "no pencil" in run.err
+    assert not list(out.parent.iterdir())
+
+
 INTERRUPTED = """
 import sys
 from offpolicy import simulation

@@ -15,6 +15,7 @@ from offpolicy.cli.options import json_option, read_mixture, read_parameters
 from offpolicy.cli.output import check_writable, one_document
 from offpolicy.cli.progress import progress
 from offpolicy.domain_policies import domain_policy
+from offpolicy.files import whole_file
 from offpolicy.plan import BEHAVIOR
 from offpolicy.plugins import registry
 from offpolicy.protocols import Domain
@@ -71,13 +72,15 @@ def simulate(
     if plot is not None:
         check_plot(domain, plot, plot_episode, episodes)
     about = {"domain": name, "parameters": parameters, "policy": policy, "seed": seed, "version": op.__version__}
-    about["source"] = getattr(domain, "source", None)
-    with progress(hidden=as_json, doing="simulating", unit="episodes") as advance:
-        simulation.write(domain, actor, episodes, seed, out, {"offpolicy": json.dumps(about)}, advance)
-    ev = op.evaluate(out, discount=domain.discount, horizon=domain.horizon, estimators=["mc"])
-    if plot is not None:
-        log = pl.scan_parquet(out).filter(pl.col("episode") == plot_episode).collect()
-        plotting.save(domain.plot(log, plot_episode), plot)  # type: ignore[attr-defined]
+    source = getattr(domain, "source", None)
+    about["source"] = None if source is None else str(source)
+    with whole_file(out) as beside:  # until all is done, so that an interrupt leaves nothing
+        with progress(hidden=as_json, doing="simulating", unit="episodes") as advance:
+            simulation.write(domain, actor, episodes, seed, beside, {"offpolicy": json.dumps(about)}, advance)
+        ev = op.evaluate(beside, discount=domain.discount, horizon=domain.horizon, estimators=["mc"])
+        if plot is not None:
+            log = pl.scan_parquet(beside).filter(pl.col("episode") == plot_episode).collect()
+            plotting.save(domain.plot(log, plot_episode), plot)  # type: ignore[attr-defined]
     made = {
         **about,
         "episodes": ev.episodes,
