@@ -55,13 +55,14 @@ def write(
     progress: Callable[[int, int | None], None] | None = None,
 ) -> None:
     """The same log as a Parquet file, in the memory of a block; `progress` is told how many episodes are done."""
+    advance = progress or (lambda done, total: None)
     with whole_file(path) as beside:
         parts: list[Path] = []
+        advance(0, episodes)
         for part in blocks(domain, policy, episodes, seed):
             parts.append(beside.with_name(f"{len(parts)}.part"))
             part.write_parquet(parts[-1], compression="lz4")
-            if progress is not None:
-                progress(int(part["episode"][-1]) + 1, episodes)
+            advance(int(part["episode"][-1]) + 1, episodes)
         polars_calls.write_parquet(pl.scan_parquet(parts), beside, metadata or {})
 
 
