@@ -1,9 +1,11 @@
 """The README's examples run, and print what it says."""
 
 import re
+import shlex
 from pathlib import Path
 
 import offpolicy as op
+from cli import offpolicy
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 
@@ -26,3 +28,11 @@ def test_every_estimator_has_a_row_and_a_file():
 def test_every_column_has_a_row():
     rows = "\n".join(line.split("|")[1] for line in README.splitlines() if line.startswith("| `"))
     assert all(f"`{name}`" in rows for name in op.Columns.__dataclass_fields__)
+
+
+def test_simulating_prints_what_the_readme_says(tmp_path, monkeypatch):
+    command = re.search(r"^offpolicy (simulate mountain-car --episodes .*)$", README, re.MULTILINE).group(1)
+    monkeypatch.chdir(tmp_path)
+    run = offpolicy(*shlex.split(command))
+    assert run.code == 0
+    assert run.out in README

@@ -157,8 +157,19 @@ def registry() -> Registry:
     return _registry
 
 
+def _check_parameters(maker: Callable[..., Any], what: str, options: Mapping[str, Any]) -> None:
+    known = inspect.signature(maker).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+        return
+    for option in options:
+        if option not in known:
+            hint = suggestion(option, known) or (f"; there are {', '.join(known)}" if known else "")
+            raise UsageError(f"{what} has no parameter {option!r}{hint}")
+
+
 def _make(hook: str, name: str, options: Mapping[str, Any]) -> Any:
     maker = registry().find(hook, name)
+    _check_parameters(maker, f"{KINDS[hook]} {name!r}", options)
     try:
         inspect.signature(maker).bind(**options)
     except TypeError as error:

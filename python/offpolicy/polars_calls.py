@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 
 import polars as pl
 
@@ -22,3 +24,13 @@ def common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
     wider = pl.concat(empty, how="vertical_relaxed").schema["x"]
     rounds = wider.is_float() and any(kind in (pl.Int64, pl.UInt64) for kind in (one, other))
     return None if rounds or wider == pl.Int128 else wider  # i64 with u64: a width that the core does not read
+
+
+def write_parquet(frame: pl.LazyFrame, path: Path, metadata: Mapping[str, str]) -> None:
+    """Runs a query in streaming mode into a file, with our own entries in its metadata."""
+    try:
+        frame.sink_parquet(path, metadata=dict(metadata), maintain_order=True)
+    except KeyboardInterrupt:
+        with suppress(KeyboardInterrupt):  # Polars raises one itself, and Python's own is still to come
+            repr(path)
+        raise

@@ -18,6 +18,7 @@ from offpolicy.cli.demo import demo
 from offpolicy.cli.evaluate import evaluate
 from offpolicy.cli.plugins import plugins
 from offpolicy.cli.refusal import refuse
+from offpolicy.cli.simulate import simulate
 
 INTERRUPTED = 130
 
@@ -35,7 +36,7 @@ def commands(context: click.Context) -> None:
         context.exit(2)
 
 
-for command in (evaluate, check, plugins, demo):
+for command in (evaluate, check, simulate, plugins, demo):
     commands.add_command(command)
 
 

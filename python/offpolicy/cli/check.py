@@ -10,7 +10,7 @@ import click
 import offpolicy as op
 from offpolicy.cli.options import log_options
 from offpolicy.cli.output import one_document
-from offpolicy.cli.progress import rows_read
+from offpolicy.cli.progress import progress
 
 
 @click.command()
@@ -22,8 +22,8 @@ def check(log: tuple[str, ...], as_json: bool, **settings: Any) -> int:
 
     LOG is a Parquet file, a folder or a glob; several form one log. The exit code is 1 if there is a problem.
     """
-    with rows_read(hidden=as_json) as progress:
-        report = op.check(list(log), progress=progress, **settings)
+    with progress(hidden=as_json) as advance:
+        report = op.check(list(log), progress=advance, **settings)
     if as_json:
         problems = [asdict(problem) for problem in report.problems]
         found = {"found": report.found, "episodes": report.episodes, "rows": report.rows}

@@ -10,7 +10,7 @@ import click
 import offpolicy as op
 from offpolicy.cli.options import log_options, make_bounds, read_range
 from offpolicy.cli.output import check_target, one_document, write_document
-from offpolicy.cli.progress import rows_read
+from offpolicy.cli.progress import progress
 from offpolicy.estimators import ESTIMATORS
 from offpolicy.intervals import METHODS
 
@@ -62,8 +62,8 @@ def evaluate(
     settings["bounds"] = make_bounds(reward_range, ratio_bound, q_range, r_hat_range, fixed_length)
     if one_pass:
         settings["passes"] = 1
-    with rows_read(hidden=as_json) as progress:
-        ev = op.evaluate(list(log), progress=progress, **settings)
+    with progress(hidden=as_json) as advance:
+        ev = op.evaluate(list(log), progress=advance, **settings)
     document = ev.to_dict()
     if target is not None:
         write_document(target, document)

@@ -92,11 +92,8 @@ def read_policy(text: str) -> PolicyColumns:
     head, *rest = POLICY_ROLE.split(text)
     chosen: dict[str, Any] = {}
     if head.startswith(MIXTURE):
-        base, _, alpha = head.removeprefix(MIXTURE).rpartition(":")
-        try:
-            chosen = {"mixture_of": base, "alpha": float(alpha)}
-        except ValueError:
-            raise click.BadParameter(f"a mixture is mix:BASE:ALPHA, not {head!r}") from None
+        base, alpha = read_mixture(head)
+        chosen = {"mixture_of": base, "alpha": alpha}
     elif head:
         chosen["target_prob"] = head
     for role, name in zip(rest[::2], rest[1::2], strict=True):
@@ -104,6 +101,48 @@ def read_policy(text: str) -> PolicyColumns:
             raise click.BadParameter(f"{role} needs one column in {text!r}")
         chosen[role] = name
     return PolicyColumns(**chosen)
+
+
+def read_mixture(text: str) -> tuple[str, float | None]:
+    """A name and an α; without `mix:` there is only the name.
+
+    >>> read_mixture("mix:new:0.5"), read_mixture("new")
+    (('new', 0.5), ('new', None))
+    """
+    if not text.startswith(MIXTURE):
+        return text, None
+    base, _, alpha = text.removeprefix(MIXTURE).rpartition(":")
+    try:
+        return base, float(alpha)
+    except ValueError:
+        raise click.BadParameter(f"a mixture is mix:BASE:ALPHA, not {text!r}") from None
+
+
+def read_parameters(_context: click.Context, _option: click.Parameter, pairs: Sequence[str]) -> dict[str, Any]:
+    """`--set horizon=50` and its like."""
+    found: dict[str, Any] = {}
+    for name, text in _pairs(pairs, "NAME=VALUE"):
+        name = name.replace("-", "_")
+        if name in found:
+            raise click.BadParameter(f"{name} is set twice")
+        found[name] = literal(text)
+    return found
+
+
+def literal(text: str) -> bool | int | float | str:
+    """A value as it looks: true or false, a number, or the text itself.
+
+    >>> literal("4"), literal("1e-3"), literal("true"), literal("valley")
+    (4, 0.001, True, 'valley')
+    """
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def read_range(_context: click.Context, _option: click.Parameter, text: str | None) -> tuple[float, float] | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
 import click
+
+from offpolicy.files import whole_file
 
 
 def one_document(document: dict[str, Any]) -> str:
@@ -27,18 +28,24 @@ def visible(text: str) -> str:
     return "".join(shown)
 
 
-def check_target(given: Path) -> Path:
+def check_writable(given: Path, option: str = "--out") -> Path:
     """The file behind a path, through links; refuses what could not be written, before any work is done for it."""
     path = given.resolve()
     folder = path.parent
     if not folder.is_dir():
-        raise click.UsageError(f"--out: there is no folder {str(folder)!r}")
+        raise click.UsageError(f"{option}: there is no folder {str(folder)!r}")
     if not os.access(folder, os.W_OK):
-        raise click.UsageError(f"--out: the folder {str(folder)!r} cannot be written to")
+        raise click.UsageError(f"{option}: the folder {str(folder)!r} cannot be written to")
+    if path.exists() and not path.is_file():
+        raise click.UsageError(f"{option}: {str(given)!r} is not a file")
+    return path
+
+
+def check_target(given: Path) -> Path:
+    """The same for a result, which must not take the place of a log."""
+    path = check_writable(given)
     if not path.exists():
         return path
-    if not path.is_file():
-        raise click.UsageError(f"--out: {str(given)!r} is not a file")
     with path.open("rb") as file:
         if file.read(4) == b"PAR1":
             raise click.UsageError(f"--out: {str(path)!r} is a Parquet file; the result would overwrite it")
@@ -46,14 +53,7 @@ def check_target(given: Path) -> Path:
 
 
 def write_document(path: Path, document: dict[str, Any]) -> None:
-    """Writes beside the target and renames, so that a reader sees the old file or the new one."""
+    """Writes the document, whole or not at all."""
     text = one_document(document)
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with beside.open("x", encoding="utf-8") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    with whole_file(path) as beside:
+        beside.write_text(text + "\n", encoding="utf-8")

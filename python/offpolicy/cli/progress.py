@@ -8,12 +8,14 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def rows_read(hidden: bool) -> Iterator[Callable[[int, int | None], None] | None]:
-    """Called with the rows read and those to read."""
+def progress(
+    hidden: bool, doing: str = "reading", unit: str = "rows"
+) -> Iterator[Callable[[int, int | None], None] | None]:
+    """What to call with how much is done, and of how much; None where nobody looks."""
     if hidden or not (sys.stdout.isatty() and sys.stderr.isatty()):
         yield None
         return
     from offpolicy.cli import show
 
-    with show.progress_bar() as advance:
+    with show.progress_bar(doing, unit) as advance:
         yield advance

@@ -64,6 +64,22 @@ def plugins(found: Sequence[dict[str, Any]]) -> None:
     out.print(table)
 
 
+def simulation(made: dict[str, Any]) -> None:
+    """What was simulated, what it earned, and where it is."""
+    out = stdout()
+    steps = made["steps"] / made["episodes"]
+    size = f"{made['episodes']:,} episodes, {made['steps']:,} steps ({steps:.1f} an episode), seed {made['seed']}"
+    line(out, Text.assemble((visible(made["domain"]), "bold"), f" under {visible(made['policy'])}: {size}"))
+    if made["source"] is not None:
+        note(out, "source", str(made["source"]))
+    number = decimals(made["std_error"])
+    earned = f"mean return {number(made['mean_return'])}, standard error {number(made['std_error'])}"
+    line(out, Text(f"{earned}, discount {made['discount']:g}, horizon {made['horizon']:,}"))
+    for file in (made["out"], made["plot"]):
+        if file is not None:
+            line(out, Text(visible(f"written to {file}"), "dim"))
+
+
 def report(found: Report) -> None:
     """All problems of a log and what each kind means, or that there is none."""
     out = stdout()
@@ -190,15 +206,19 @@ def beside(estimate: Estimate, truth: float, number: Callable[[float | None], st
 
 def rounding(ev: Evaluation) -> Callable[[float | None], str]:
     """So many decimals that the smallest standard error has two digits, the same in all rows."""
-    errors = [e.std_error for e in ev.estimates if e.std_error]
-    decimals = 1 - math.floor(math.log10(min(errors))) if errors else 4
-    decimals = min(max(decimals, 0), MOST_DECIMALS)
+    return decimals(min((e.std_error for e in ev.estimates if e.std_error), default=None))
+
+
+def decimals(error: float | None) -> Callable[[float | None], str]:
+    """So many decimals that a standard error has two digits."""
+    places = 1 - math.floor(math.log10(error)) if error else 4
+    places = min(max(places, 0), MOST_DECIMALS)
 
     def number(value: float | None) -> str:
         if value is None:
             return NONE
-        small = 0 < abs(value) < 10.0**-decimals
-        return f"{value:.3g}" if small or abs(value) >= 1e9 else f"{value:,.{decimals}f}"
+        small = 0 < abs(value) < 10.0**-places
+        return f"{value:.3g}" if small or abs(value) >= 1e9 else f"{value:,.{places}f}"
 
     return number
 
@@ -222,23 +242,40 @@ def note(out: Console, what: str, text: str) -> None:
     line(out, Text.assemble((f"{what}: ", "yellow"), visible(in_our_words(text))))
 
 
-class Rows(ProgressColumn):
-    """Rows read of rows to read, and how fast."""
+def short(number: float) -> str:
+    """A number for a glance.
+
+    >>> short(4_310_000.0), short(5300.0), short(12.0)
+    ('4.3M', '5.3k', '12')
+    """
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.1f}{unit}"
+    return f"{number:.0f}"
+
+
+class Amount(ProgressColumn):
+    """How much is done of how much, and how fast."""
+
+    def __init__(self, unit: str) -> None:
+        """What is counted."""
+        super().__init__()
+        self.unit = unit
 
     def render(self, task: Task) -> Text:
-        """Rows are counted, their speed is rounded."""
-        speed = f", {task.speed / 1e6:.1f}M/s" if task.speed else ""
-        return Text(f"{task.completed:,.0f} of {task.total or 0:,.0f} rows{speed}")
+        """Counts are exact, their speed is rounded."""
+        speed = f", {short(task.speed)}/s" if task.speed else ""
+        return Text(f"{task.completed:,.0f} of {task.total or 0:,.0f} {self.unit}{speed}")
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[int, int | None], None]]:
-    """A bar on stderr that goes when the work is done; it needs to know how many rows there are."""
-    columns = (TextColumn("reading"), BarColumn(), TaskProgressColumn(), Rows(), TimeLeft())
+def progress_bar(doing: str, unit: str) -> Iterator[Callable[[int, int | None], None]]:
+    """A bar on stderr that goes when the work is done; it needs to know how much there is."""
+    columns = (TextColumn(doing), BarColumn(), TaskProgressColumn(), Amount(unit), TimeLeft())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=None)
 
-        def advance(rows: int, total: int | None) -> None:
-            progress.update(task, completed=rows, total=total)
+        def advance(done: int, total: int | None) -> None:
+            progress.update(task, completed=done, total=total)
 
         yield advance

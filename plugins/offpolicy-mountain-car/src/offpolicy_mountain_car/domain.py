@@ -1,0 +1,130 @@
+"""Mountain Car: an engine too weak for the hill, so the car must swing.
+
+State (x, v) in [-1.2, 0.6] × [-0.07, 0.07]; action a in 0, 1, 2 pushes left, not at all, right. One inner step:
+
+    v ← clip(v + 0.001 (a - 1) - 0.0025 cos 3x),   x ← clip(x + v),   and v = 0 at the left wall where v < 0
+
+One step of the domain is `substeps` inner steps with a held, 4 in Jiang & Li (2016), "Experiment Details". Reward -1
+every step, the last one included; the episode ends where x reaches 0.6. The dynamics are those of Sutton & Barto,
+"Reinforcement Learning: An Introduction" (1998), 8.4, with the goal at 0.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from offpolicy import Grid, UsageError
+from offpolicy.policies import Uniform
+from offpolicy.protocols import Actions, Domain, Floats, Policy, States
+
+from offpolicy_mountain_car.policies import AlongVelocity
+
+if TYPE_CHECKING:
+    import altair as alt
+
+LEFT_WALL, GOAL = -1.2, 0.6
+TOP_SPEED = 0.07
+PUSH, GRAVITY = 0.001, 0.0025
+STARTS = ("uniform", "valley")
+STOPS = ("at-once", "after-step")
+
+
+@dataclass(frozen=True)
+class MountainCar(Domain):
+    """The domain; what the paper leaves open is a parameter.
+
+    `start`: "uniform" over the state space, or "valley", at rest with x in [-0.6, -0.4]. `stop`: "at-once" when an
+    inner step reaches the goal, or "after-step", which asks only where the car is after the last of them.
+
+    >>> import offpolicy as op
+    >>> car = op.domain("mountain-car", horizon=20)
+    >>> car.simulate(car.behavior, 2, seed=3).columns
+    ['episode', 'step', 'x', 'v', 'action', 'reward', 'behavior_prob', 'terminal', 'next_x', 'next_v']
+    """
+
+    substeps: int = 4
+    horizon: int = 100
+    discount: float = 0.99
+    start: str = "uniform"
+    stop: str = "at-once"
+
+    name = "mountain-car"
+    state_columns = ("x", "v")
+    actions = 3
+    action_names = ("left", "coast", "right")
+    reward_range = (-1.0, 0.0)  # 0 once absorbed
+    grid = Grid.over([(LEFT_WALL, GOAL), (-TOP_SPEED, TOP_SPEED)], scale=(64, 256))
+
+    def __post_init__(self) -> None:
+        """Refuses parameters without a meaning."""
+        for name in ("substeps", "horizon"):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+                raise UsageError(f"{name} must be a whole number of at least 1, not {number!r}")
+        if isinstance(self.discount, str) or not 0 <= self.discount <= 1:
+            raise UsageError(f"discount must be a number from 0 to 1, not {self.discount!r}")
+        for name, known in (("start", STARTS), ("stop", STOPS)):
+            if getattr(self, name) not in known:
+                raise UsageError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
+
+    @property
+    def behavior(self) -> Policy:
+        """π0: any push with the same probability."""
+        return Uniform(self.actions)
+
+    @property
+    def policies(self) -> Mapping[str, Policy]:
+        """What else can be simulated by name."""
+        return {"along-velocity": AlongVelocity()}
+
+    def reset(self, n: int, rng: np.random.Generator) -> States:
+        """First states."""
+        states = np.zeros((n, 2), order="F")
+        if self.start == "uniform":
+            states[:, 0] = rng.uniform(LEFT_WALL, GOAL, n)
+            states[:, 1] = rng.uniform(-TOP_SPEED, TOP_SPEED, n)
+        else:
+            states[:, 0] = rng.uniform(-0.6, -0.4, n)
+        return states
+
+    def step(
+        self, states: States, actions: Actions, rng: np.random.Generator
+    ) -> tuple[States, Floats, NDArray[np.bool_]]:
+        """`substeps` inner steps; columns of the result are contiguous, and its arithmetic is in place."""
+        after = np.array(states, dtype=float, order="F")
+        x, v = after[:, 0], after[:, 1]
+        push: Floats = np.multiply(actions - 1, PUSH)
+        pull = np.empty_like(x)
+        for _ in range(self.substeps):
+            arrived = np.flatnonzero(x >= GOAL) if self.stop == "at-once" else _NOBODY
+            speed = v[arrived]
+            _inner_step(x, v, push, pull)
+            x[arrived], v[arrived] = GOAL, speed
+        return after, np.full(len(after), -1.0), x >= GOAL
+
+    def plot(self, log: pl.DataFrame, episode: int = 0) -> alt.VConcatChart:
+        """The phase plot and the hill, for one episode of a log."""
+        from offpolicy_mountain_car.picture import picture
+
+        return picture(log, episode, self.action_names)
+
+
+_NOBODY = np.empty(0, dtype=np.intp)
+
+
+def _inner_step(x: Floats, v: Floats, push: Floats, pull: Floats) -> None:
+    """One inner step of all cars, in place; `pull` is room for gravity's part."""
+    np.multiply(x, 3.0, out=pull)
+    np.cos(pull, out=pull)
+    pull *= GRAVITY
+    v += push
+    v -= pull
+    np.clip(v, -TOP_SPEED, TOP_SPEED, out=v)
+    x += v
+    np.clip(x, LEFT_WALL, GOAL, out=x)
+    v[(x == LEFT_WALL) & (v < 0)] = 0.0

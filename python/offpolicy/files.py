@@ -1,0 +1,35 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from offpolicy.scratch import ScratchFolder
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A path to write to instead of `path`, which takes its place at the end; a reader sees the old file or the new.
+
+    Its folder is temporary and lies beside `path`; what else is put there goes too.
+
+    >>> target = Path("text.txt")
+    >>> with whole_file(target) as beside:
+    ...     _ = beside.write_text("all of it")
+    ...     print(target.exists())
+    False
+    >>> target.read_text()
+    'all of it'
+    """
+    folder = ScratchFolder(beside=path)
+    try:
+        beside = folder.path / path.name
+        yield beside
+        with beside.open("rb+") as file:
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        folder.remove()
