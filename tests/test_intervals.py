@@ -131,7 +131,7 @@ def bounded_log(episodes, reward, horizon=4, ragged=True):
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
 def test_hoeffding_of_step_is(reward, confidence):
     log = bounded_log(200, reward)
-    ev = op.evaluate(log, discount=0.9, estimators=["step-is"])
+    ev = op.evaluate(log, discount=0.9, estimators=["step-is"], horizon=4)
     interval = ev["step-is"].interval(
         confidence=confidence, method="hoeffding", bounds=op.Bounds(reward=reward, ratio=2.0)
     )
@@ -146,7 +146,7 @@ def test_hoeffding_of_step_is(reward, confidence):
 def test_hoeffding_with_a_bound_on_the_ratio_of_each_step(ratios):
     log = bounded_log(50, (-1.0, 2.0))
     bounds = op.Bounds(reward=(-1.0, 2.0), ratio=ratios)
-    ev = op.evaluate(log, discount=0.9, estimators=["step-is"], interval="hoeffding", bounds=bounds)
+    ev = op.evaluate(log, discount=0.9, estimators=["step-is"], interval="hoeffding", bounds=bounds, horizon=4)
     low, high = step_is_range(ratios, (-1.0, 2.0), 0.9)
     expected = hoeffding(ev["step-is"].value, low, high, 50, 0.95)
     assert (ev["step-is"].low, ev["step-is"].high) == (near(expected[0]), near(expected[1]))
@@ -159,7 +159,7 @@ def test_hoeffding_with_a_bound_on_the_ratio_of_each_step(ratios):
 def test_hoeffding_of_dr(reward, least, most):
     log = bounded_log(80, reward)
     bounds = op.Bounds(reward=reward, ratio=2.0, q=(least, most))
-    ev = op.evaluate(log, discount=0.9, estimators=["dr"], interval="hoeffding", bounds=bounds)
+    ev = op.evaluate(log, discount=0.9, estimators=["dr"], interval="hoeffding", bounds=bounds, horizon=4)
     q_low = least if isinstance(least, list) else [least] * 4
     q_high = most if isinstance(most, list) else [most] * 4
     low, high = dr_range([2.0] * 4, reward, q_low, q_high, 0.9)
@@ -181,7 +181,7 @@ def test_hoeffding_narrows_with_the_square_root_of_n():
     def width(n):
         log = skeleton([1] * n).with_columns(reward=0.5, ratio=1.0)
         bounds = op.Bounds(reward=(0.0, 1.0), ratio=1.0)
-        estimate = op.evaluate(log, estimators=["step-is"])["step-is"]
+        estimate = op.evaluate(log, estimators=["step-is"], horizon=1)["step-is"]
         interval = estimate.interval(confidence=0.9, method="hoeffding", bounds=bounds)
         return interval.high - interval.low
 
@@ -209,18 +209,18 @@ def test_hoeffding_needs_bounds(log):
 def test_an_interval_wider_than_the_possible_returns_is_called_vacuous():
     log = bounded_log(5, (0.0, 1.0))
     bounds = op.Bounds(reward=(0.0, 1.0), ratio=2.0)
-    estimate = op.evaluate(log, estimators=["step-is"])["step-is"]
+    estimate = op.evaluate(log, estimators=["step-is"], horizon=4)["step-is"]
     vacuous = estimate.interval(confidence=0.95, method="hoeffding", bounds=bounds)
     assert "vacuous" in f"{vacuous.reason} {vacuous.assumptions}"
     many = skeleton([1] * 5000).with_columns(reward=0.5, ratio=1.0)
-    estimate = op.evaluate(many, estimators=["step-is"])["step-is"]
+    estimate = op.evaluate(many, estimators=["step-is"], horizon=1)["step-is"]
     sharp = estimate.interval(confidence=0.95, method="hoeffding", bounds=bounds)
     assert "vacuous" not in f"{sharp.reason} {sharp.assumptions}"
 
 
 def test_one_trajectory_has_a_finite_sample_interval_and_no_asymptotic_one():
     log = skeleton([1]).with_columns(reward=0.5, ratio=1.0)
-    estimate = op.evaluate(log, estimators=["step-is"])["step-is"]
+    estimate = op.evaluate(log, estimators=["step-is"], horizon=1)["step-is"]
     for method in ("normal", "t"):
         interval = estimate.interval(confidence=0.9, method=method)
         assert (interval.low, interval.high) == (None, None)
@@ -236,7 +236,7 @@ def test_opposite_rewards_swap_the_endpoints(method):
     signs = [pl.col("reward", "q_hat", "v_hat") * -1.0]
     bounds = op.Bounds(reward=(-1.0, 1.0), ratio=2.0, q=(-0.5, 0.5))
     for estimator in ("step-is", "dr"):
-        arguments = {"estimators": [estimator], "interval": method, "bounds": bounds}
+        arguments = {"estimators": [estimator], "interval": method, "bounds": bounds, "horizon": 4}
         plus = op.evaluate(log, **arguments)[estimator]
         minus = op.evaluate(log.with_columns(signs), **arguments)[estimator]
         assert (minus.low, minus.high) == (-plus.high, -plus.low)

@@ -42,7 +42,7 @@ class Bounds:
 
     >>> import offpolicy as op
     >>> log = op.demo_log(episodes=2000)
-    >>> ev = op.evaluate(log, discount=0.9, estimators=["step-is"], interval="hoeffding",
+    >>> ev = op.evaluate(log, discount=0.9, estimators=["step-is"], interval="hoeffding", horizon=10,
     ...                  bounds=op.Bounds(reward=(0, 1), ratio=1.6))
     >>> ev["step-is"].interval().kind
     'finite-sample'

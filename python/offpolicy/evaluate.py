@@ -129,8 +129,7 @@ def evaluate(
     again = first.needs_second_pass and passes == 2
     second = scanner.scan(plan.second(), "second", normalisers) if again else None
     outcome = json.loads(first.outcome(normalisers, second))
-    longest_seen = horizon is None and not (bounds is not None and bounds.fixed_length)
-    terms = Terms(discount, outcome["horizon"], baseline, longest_seen)
+    terms = Terms(discount, outcome["horizon"], baseline, longest_seen=horizon is None)
     ratios = {policy.name for policy in plan.policies if "transition_ratio" in policy.models}
     found, diagnostics, notes = evaluation.build(
         outcome,

@@ -86,7 +86,7 @@ def interval(
         return refuse(f"{method} holds for means of independent values; {estimator} is a ratio of sums")
     if bounds is None:
         return refuse("hoeffding needs bounds=Bounds(...): ranges are given, never taken from the sample")
-    if terms.longest_seen:
+    if terms.longest_seen and not bounds.fixed_length:
         return refuse("hoeffding needs horizon=: the longest episode of the sample bounds nothing")
     try:
         lowest, highest = bounds.range(estimator, terms)

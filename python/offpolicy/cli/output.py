@@ -33,7 +33,7 @@ def check_writable(given: Path, option: str = "--out") -> Path:
     path = given.resolve()
     folder = path.parent
     if not folder.is_dir():
-        raise click.UsageError(f"{option}: there is no folder {str(folder)!r}")
+        raise click.UsageError(f"{option}: there is no folder {str(given.parent)!r}")
     if not os.access(folder, os.W_OK):
         raise click.UsageError(f"{option}: the folder {str(folder)!r} cannot be written to")
     if path.exists() and not path.is_file():
