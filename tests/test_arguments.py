@@ -91,7 +91,7 @@ BOUNDS = {
 @pytest.mark.parametrize("case", BOUNDS)
 def test_wrong_bounds_are_refused(case):
     log = skeleton([3, 3]).with_columns(reward=0.5, ratio=1.0, q_hat=0.5, v_hat=0.5)
-    estimate = op.evaluate(log, estimators=["dr"])["dr"]
+    estimate = op.evaluate(log, estimators=["dr"], horizon=3)["dr"]
     with pytest.raises(op.UsageError, match=case.split()[0]):
         estimate.interval(method="hoeffding", bounds=op.Bounds(**BOUNDS[case]))
 
