@@ -1,7 +1,7 @@
 """Run the benchmark and print its table:
 
     python benches/run.py                        everything; needs 6 GB of disk and some minutes
-    python benches/run.py --small                seconds; fails if a ratio is far off, as CI does
+    python benches/run.py --small                a minute or so; fails if a ratio is far off, as CI does
     python benches/run.py --only throughput numba   some suites (bench_*.py) or some bars (bars.py)
     python benches/run.py --install-peers        first install what it is compared with into this environment
 

@@ -261,5 +261,6 @@ def _missing(policy: Policy, estimator: str) -> str:
         if need == "ratio" and policy.ratio is None:
             return f"{here} needs behavior_prob and target_prob, or ratio: name them with Columns(...)"
         if need != "ratio" and need not in policy.models:
-            return f"{here} needs a column {need}: name it with Columns({need}=...)"
+            owner = "Columns" if policy.name == TARGET else "PolicyColumns"
+            return f"{here} needs a column {need}: name it with {owner}({need}=...)"
     raise AssertionError(f"{here} lacks nothing")
