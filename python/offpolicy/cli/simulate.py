@@ -66,15 +66,15 @@ def simulate(
     domain = make_domain(name, parameters)
     base, alpha = read_mixture(policy)
     actor = domain_policy(domain, base, alpha)
-    out = check_writable(out)
-    if out.exists() and not force:
+    target = check_writable(out)
+    if target.exists() and not force:
         raise click.UsageError(f"--out: {str(out)!r} is there already; --force overwrites it")
     if plot is not None:
         check_plot(domain, plot, plot_episode, episodes)
     about = {"domain": name, "parameters": parameters, "policy": policy, "seed": seed, "version": op.__version__}
     source = getattr(domain, "source", None)
     about["source"] = None if source is None else str(source)
-    with whole_file(out) as beside:  # until all is done, so that an interrupt leaves nothing
+    with whole_file(target) as beside:  # until all is done, so that an interrupt leaves nothing
         with progress(hidden=as_json, doing="simulating", unit="episodes") as advance:
             simulation.write(domain, actor, episodes, seed, beside, {"offpolicy": json.dumps(about)}, advance)
         ev = op.evaluate(beside, discount=domain.discount, horizon=domain.horizon, estimators=["mc"])
@@ -90,7 +90,7 @@ def simulate(
         "mean_return": ev["mc"].value,
         "std_error": ev["mc"].std_error,
         "out": str(out),
-        "bytes": out.stat().st_size,
+        "bytes": target.stat().st_size,
         "plot": None if plot is None else str(plot),
     }
     if as_json:
