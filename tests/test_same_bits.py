@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
-from logs import bits, file_pieces, value_bits, wide_log
+from logs import bits, file_pieces, skeleton, value_bits, wide_log
 
 ARGUMENTS = {"discount": 0.97, "baseline": 0.5}
 
@@ -198,3 +198,21 @@ def test_episodes_in_any_order(wide, expected):
 
 def test_the_same_call_twice(big, big_expected):
     assert bits(evaluate(big)) == big_expected
+
+
+@pytest.mark.parametrize("size", [1e-310, 1e-200, 1e250, 1e308])
+def test_a_trajectory_does_not_see_the_magnitudes_of_the_next(tmp_path, size):
+    log = skeleton([5, 11, 3, 8]).with_columns(reward=0.5, q_hat=0.25, v_hat=0.125, ratio=1.25)
+    wild = (pl.col("episode") == 1) & (pl.col("step") == 0)
+    log = log.with_columns(
+        reward=pl.when(wild).then(size).otherwise("reward"),
+        q_hat=pl.when(wild).then(-size).otherwise("q_hat"),
+        ratio=pl.when(wild).then(min(size, 0.1)).otherwise("ratio"),
+    )
+    paths = [tmp_path / f"{episode}.parquet" for episode in range(4)]
+    for episode, path in enumerate(paths):
+        log.filter(pl.col("episode") == episode).write_parquet(path)
+    whole = op.evaluate(log, estimators=["step-is", "dr", "wis"])
+    apart = op.evaluate(paths, estimators=["step-is", "dr", "wis"])
+    assert whole.values("dr").equals(apart.values("dr"))
+    assert bits(whole) == bits(apart)

@@ -50,8 +50,7 @@ impl<T: Real> Block<T> {
     }
 
     /// ρ_1, ρ_1ρ_2, …, ρ_1⋯ρ_8, in three rounds (after Sklansky 1960): pairs, then fours, then all. A ratio of 1 behind
-    /// the last step of a trajectory leaves its product as it is, to the bit. `one` is 1, but unknown to the compiler: it
-    /// would leave out those products and with them the vector instructions.
+    /// the last step of a trajectory leaves its product as it is, to the bit. `one` is 1.
     #[inline(always)]
     pub fn cumulative_product(self, one: T) -> Self {
         let [a, _, c, _, e, _, g, _] = self.0;

@@ -1,5 +1,7 @@
 //! Adds the terms of a piece of one trajectory to its running sums, eight steps at a time.
 
+use std::ops::Range;
+
 use crate::block::{Block, Eight, LANES, Real};
 use crate::lanes::Lanes;
 use crate::scaled::Scaled;
@@ -9,6 +11,9 @@ use crate::table::StepTable;
 /// What eight steps add to an estimator, with before = γ^{t−1} ρ_{1:t−1} and after = γ^{t−1} ρ_{1:t}
 /// (or another table in the place of γ^{t−1}).
 pub trait Term {
+    /// The terms of some blocks, counted from the first of these.
+    fn part(&self, blocks: Range<usize>) -> Self;
+
     /// The term of block b, in the paper's letters.
     fn term<T: Real>(&self, before: Block<T>, after: Block<T>, b: usize) -> Block<T>;
 }
@@ -38,58 +43,60 @@ impl Piece<'_> {
         Block(std::array::from_fn(|j| T::real(f64::from(u8::from(b * LANES + j < self.steps)))))
     }
 
-    /// True where block b has no padding.
+    /// ρ_{1:t−1} and ρ_{1:t} of some blocks.
     #[inline(always)]
-    pub fn is_whole(&self, b: usize) -> bool {
-        (b + 1) * LANES <= self.steps
-    }
-
-    /// ρ_{1:t−1} and ρ_{1:t}, by blocks.
-    #[inline(always)]
-    fn weights(&self) -> (&[Eight], &[Eight]) {
-        let n = self.blocks();
-        (&self.c.as_chunks().0[..n], &self.c[1..].as_chunks().0[..n])
+    fn weights(&self, blocks: Range<usize>) -> (&[Eight], &[Eight]) {
+        (&self.c.as_chunks().0[blocks.clone()], &self.c[1..].as_chunks().0[blocks])
     }
 
     /// Adds the terms to `lanes`.
     #[inline(always)]
     pub fn fold(&self, term: &impl Term, table: &StepTable, lanes: &mut Lanes) {
-        let (previous, current) = self.weights();
-        let table_blocks = table.blocks(self.block, self.blocks());
-        let mut b = 0;
-        while b < table_blocks.len() {
-            let first = &table_blocks[b];
-            if !first.tame {
+        let (blocks, mut b) = (self.blocks(), 0);
+        while b < blocks {
+            let stretch = table.stretch(self.block + b, blocks - b);
+            if !stretch.tame {
                 let c = std::array::from_fn(|j| Scaled::new(self.c[b * LANES + j], self.exponent));
                 fold_scaled(self, b, &c, term, table, lanes);
                 b += 1;
                 continue;
             }
-            let scale = Block::splat(lanes.align(self.exponent + first.exponent));
+            let scale = Block::splat(lanes.align(self.exponent + stretch.exponent));
+            let end = b + stretch.values.len();
+            // All slices are cut to one length before the loop: then it checks no bounds.
+            let whole = b..end.min(self.steps / LANES).max(b);
+            let (count, part) = (whole.len(), term.part(whole.clone()));
+            let (previous, current) = self.weights(whole.clone());
+            let values = &stretch.values[..count];
             let mut sums = lanes.get();
-            let (first_exponent, mut at) = (first.exponent, b);
-            for ((entry, previous), current) in table_blocks[b..].iter().zip(&previous[b..]).zip(&current[b..]) {
-                if entry.exponent != first_exponent || !entry.tame {
-                    break;
-                }
-                let g = if self.is_whole(at) { entry.values } else { entry.values * self.mask(at) };
-                let (before, after) = (g * Block::load(previous), g * Block::load(current));
-                sums = sums + term.term(before, after, at) * scale;
-                at += 1;
+            for i in 0..count {
+                let g = Block::load(&values[i]);
+                let (before, after) = (g * Block::load(&previous[i]), g * Block::load(&current[i]));
+                sums = sums + part.term(before, after, i) * scale;
             }
-            b = at;
+            if whole.end < end {
+                let (previous, current) = self.weights(whole.end..whole.end + 1);
+                let g = Block::load(&stretch.values[count]) * self.mask(whole.end);
+                let (before, after) = (g * Block::load(&previous[0]), g * Block::load(&current[0]));
+                sums = sums + term.term(before, after, whole.end) * scale;
+            }
             lanes.set(sums);
+            b = end;
         }
     }
 
     /// Adds the terms, without a table, to the sums of their steps.
     #[inline(always)]
     pub fn scatter(&self, term: &impl Term, sums: &mut StepSums) {
-        let (previous, current) = self.weights();
-        for (b, (previous, current)) in previous.iter().zip(current).enumerate() {
-            let x = term.term(Block::load(previous), Block::load(current), b);
-            let x = if self.is_whole(b) { x } else { x * self.mask(b) };
-            sums.add(self.block + b, x, self.exponent);
+        let whole = 0..self.blocks().min(self.steps / LANES);
+        let part = term.part(whole.clone());
+        let (previous, current) = self.weights(whole.clone());
+        let x = |i: usize| part.term(Block::load(&previous[i]), Block::load(&current[i]), i);
+        sums.add_blocks(self.block, whole.len(), x, self.exponent);
+        if whole.end < self.blocks() {
+            let (previous, current) = self.weights(whole.end..whole.end + 1);
+            let x = term.term(Block::load(&previous[0]), Block::load(&current[0]), whole.end) * self.mask(whole.end);
+            sums.add_blocks(self.block + whole.end, 1, |_| x, self.exponent);
         }
     }
 }

@@ -98,8 +98,9 @@ impl Check {
     }
 }
 
-/// A look at all columns of some rows, compiled for each instruction set and chosen when it runs.
-pub struct Inspect<'a> {
+/// Whether all values of some rows are allowed and of ordinary magnitude, compiled for each instruction set and chosen when it
+/// runs.
+pub struct Ordinary<'a> {
     /// What the values must be.
     pub slots: &'a [Slot],
     /// The values.
@@ -108,10 +109,10 @@ pub struct Inspect<'a> {
     pub rows: Range<usize>,
 }
 
-impl pulp::WithSimd for Inspect<'_> {
-    type Output = Finding;
+impl pulp::WithSimd for Ordinary<'_> {
+    type Output = bool;
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _simd: S) -> Finding {
+    fn with_simd<S: pulp::Simd>(self, _simd: S) -> bool {
         let Range { start, end } = self.rows;
         let mut ordinary = true;
         // A few rows of every column in turn: memory then serves all columns at once.
@@ -120,16 +121,19 @@ impl pulp::WithSimd for Inspect<'_> {
                 ordinary &= slot.check.is_ordinary(&column[from..end.min(from + STRIDE)]);
             }
         }
-        let mut all = Finding { ok: true, tame: true };
-        if !ordinary {
-            for (slot, column) in self.slots.iter().zip(self.columns) {
-                let finding = slot.check.inspect(&column[start..end]);
-                all.ok &= finding.ok;
-                all.tame &= finding.tame;
-            }
-        }
-        all
+        ordinary
     }
+}
+
+/// A look at all columns of some rows.
+pub fn inspect(slots: &[Slot], columns: &[&[f64]], rows: Range<usize>) -> Finding {
+    let mut all = Finding { ok: true, tame: true };
+    for (slot, column) in slots.iter().zip(columns) {
+        let finding = slot.check.inspect(&column[rows.clone()]);
+        all.ok &= finding.ok;
+        all.tame &= finding.tame;
+    }
+    all
 }
 
 #[inline(always)]

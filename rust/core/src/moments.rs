@@ -15,10 +15,9 @@ pub struct Moments {
 impl Moments {
     /// Adds a value.
     pub fn add(&mut self, x: Scaled) {
-        if !x.is_zero() {
-            self.sum.add(x);
-            self.squares.add_product(x, x);
-        }
+        let (integer, exponent) = x.to_integer();
+        self.sum.add_integer(integer.into(), exponent);
+        self.squares.add_wide(i128::from(integer) * i128::from(integer), 2 * exponent);
     }
 
     /// Adds all of another set.

@@ -8,6 +8,29 @@ pub fn equal_runs<T: PartialEq>(ids: &[T], found: impl FnMut(usize, usize)) {
     pulp::Arch::new().dispatch(EqualRuns { ids, found });
 }
 
+/// The same where equal ids are known to stand together: most of them need not be read.
+pub fn contiguous_runs<T: PartialEq>(ids: &[T], mut found: impl FnMut(usize, usize)) {
+    let (mut start, mut length) = (0, 1);
+    while start < ids.len() {
+        length = gallop(&ids[start..], length);
+        found(start, length);
+        start += length;
+    }
+}
+
+/// How many of the first ids are equal; trajectories are often as long as the one before.
+fn gallop<T: PartialEq>(ids: &[T], guess: usize) -> usize {
+    let same = |index: usize| ids.get(index).is_some_and(|id| *id == ids[0]);
+    if same(guess - 1) && !same(guess) {
+        return guess;
+    }
+    let mut end = 1;
+    while same(end) {
+        end *= 2;
+    }
+    end / 2 + ids[end / 2..end.min(ids.len())].partition_point(|id| *id == ids[0])
+}
+
 /// The search, compiled for each instruction set and chosen when it runs.
 struct EqualRuns<'a, T, F> {
     ids: &'a [T],
@@ -58,6 +81,10 @@ mod tests {
             let ids: Vec<i64> = (0..).zip(&lengths).flat_map(|(id, &n)| vec![id % 3; n]).collect();
             let mut found = vec![];
             equal_runs(&ids, |start, length| found.push((start, length)));
+            let distinct: Vec<i64> = (0..).zip(&lengths).flat_map(|(id, &n)| vec![id; n]).collect();
+            let mut galloped = vec![];
+            contiguous_runs(&distinct, |start, length| galloped.push((start, length)));
+            prop_assert_eq!(&found, &galloped);
             let starts = lengths.iter().scan(0, |next, n| Some(std::mem::replace(next, *next + n)));
             prop_assert_eq!(found, starts.zip(lengths.iter().copied()).collect::<Vec<_>>());
         }

@@ -5,6 +5,8 @@
 //! the largest addend seen at its step; what is left, under 2^-80 of that largest addend, is dropped. The cut of x
 //! depends on x and k alone and integers add associatively, so no order and no partition can change the sum.
 
+use std::hint::black_box;
+
 use serde::{Deserialize, Serialize};
 
 use crate::block::{Block, LANES};
@@ -15,19 +17,24 @@ use crate::sum::Sum;
 const WIDTH: i64 = 40;
 /// Bins kept below the largest addend.
 const FOLD: usize = 3;
-/// Adding 1.5 · 2^52 rounds to an integer, which then stands in the low bits of the sum.
+/// Adding 1.5 · 2^52 rounds to an integer, which then stands in the low bits of the sum …
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
+/// … and 2^-40, 2^-80 of it to an integer in units of the bins below.
+const ROUNDERS: [f64; FOLD] = [ROUNDER, ROUNDER / LIMIT, ROUNDER / LIMIT / LIMIT];
+/// 2^40: what is less stays in its bin.
+const LIMIT: f64 = (1u64 << WIDTH) as f64;
 /// Additions of 40-bit integers that an i64 holds for certain.
 const FLUSH: u32 = 1 << 22;
 /// The window of a step without addends.
 const EMPTY: i64 = i64::MIN / 256;
 
-/// What the hot loop touches: eight steps.
+/// What the hot loop touches: eight steps, on cache lines of their own.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 struct Cell {
     /// 2^{-40k}: turns an addend into units of its top bin. Saturates, so that an addend out of range shows.
     scale: [f64; LANES],
-    /// Sums of the bit patterns of (integer + ROUNDER).
+    /// Sums of the bit patterns of (addend + ROUNDER) of each bin.
     bits: [[i64; LANES]; FOLD],
     adds: u32,
 }
@@ -63,30 +70,46 @@ impl StepSums {
         }
     }
 
-    /// Adds x · 2^exponent to the steps of block b.
+    /// Adds x(i) · 2^exponent to the steps of block b + i, for each i < count. What does not fit is computed once more:
+    /// kept for that rare case, it would be written to memory every time.
     #[inline(always)]
-    pub fn add(&mut self, b: usize, x: Block<f64>, exponent: i64) {
-        const LIMIT: f64 = (1u64 << WIDTH) as f64;
-        let cell = &mut self.cells[b];
-        let scale = if exponent == 0 {
-            cell.scale
+    pub fn add_blocks(&mut self, b: usize, count: usize, x: impl Fn(usize) -> Block<f64>, exponent: i64) {
+        if exponent == 0 {
+            for i in 0..count {
+                let scale = self.cells[b + i].scale;
+                if !self.add(b + i, x(i), scale) {
+                    self.add_slowly(b + i, x(black_box(i)), 0);
+                }
+            }
         } else {
-            let tops = &self.windows[b * LANES..][..LANES];
-            std::array::from_fn(|j| scale_for(tops[j].top, exponent))
-        };
-        let mut rest: [f64; LANES] = std::array::from_fn(|j| x.0[j] * scale[j]);
-        let fits = rest.iter().fold(true, |fits, r| fits & (r.abs() < LIMIT));
-        if !fits || cell.adds == FLUSH {
-            return self.add_slowly(b, x, exponent);
-        }
-        cell.adds += 1;
-        for bits in &mut cell.bits {
-            for j in 0..LANES {
-                let rounded = rest[j] + ROUNDER;
-                bits[j] = bits[j].wrapping_add(rounded.to_bits().cast_signed());
-                rest[j] = (rest[j] - (rounded - ROUNDER)) * LIMIT;
+            for i in 0..count {
+                let tops = &self.windows[(b + i) * LANES..][..LANES];
+                let scale = std::array::from_fn(|j| scale_for(tops[j].top, exponent));
+                if !self.add(b + i, x(i), scale) {
+                    self.add_slowly(b + i, x(black_box(i)), exponent);
+                }
             }
         }
+    }
+
+    /// Adds x to the steps of block b, with x · scale in units of their top bins; false if it does not fit there.
+    #[inline(always)]
+    fn add(&mut self, b: usize, x: Block<f64>, scale: [f64; LANES]) -> bool {
+        let cell = &mut self.cells[b];
+        let mut rest = (x * Block(scale)).0;
+        let fits = rest.iter().fold(true, |fits, r| fits & (r.abs() < LIMIT));
+        if !fits || cell.adds == FLUSH {
+            return false;
+        }
+        cell.adds += 1;
+        for (bits, rounder) in cell.bits.iter_mut().zip(ROUNDERS) {
+            for j in 0..LANES {
+                let rounded = rest[j] + rounder;
+                bits[j] = bits[j].wrapping_add(rounded.to_bits().cast_signed());
+                rest[j] -= rounded - rounder;
+            }
+        }
+        true
     }
 
     #[cold]
@@ -118,9 +141,9 @@ impl StepSums {
         if cell.adds == 0 {
             return;
         }
-        let offset = i64::from(cell.adds).wrapping_mul(ROUNDER.to_bits().cast_signed());
+        let offsets = ROUNDERS.map(|rounder| i64::from(cell.adds).wrapping_mul(rounder.to_bits().cast_signed()));
         for (j, window) in self.windows[b * LANES..][..LANES].iter_mut().enumerate() {
-            for (total, bits) in window.totals.iter_mut().zip(&cell.bits) {
+            for ((total, bits), offset) in window.totals.iter_mut().zip(&cell.bits).zip(offsets) {
                 *total += i128::from(bits[j].wrapping_sub(offset));
             }
         }
@@ -206,7 +229,7 @@ mod tests {
         let mut sums = StepSums::default();
         sums.grow(1);
         for &(x, e) in blocks {
-            sums.add(0, Block(x), e);
+            sums.add_blocks(0, 1, |_| Block(x), e);
         }
         sums
     }

@@ -55,12 +55,18 @@ impl Sum {
     /// Adds a · b without rounding the product.
     pub fn add_product(&mut self, a: Scaled, b: Scaled) {
         let ((i, e), (j, f)) = (a.to_integer(), b.to_integer());
-        let full = i128::from(i) * i128::from(j);
-        self.add_integer(full & ((1 << HALF) - 1), e + f);
-        self.add_integer(full >> HALF, e + f + HALF);
+        self.add_wide(i128::from(i) * i128::from(j), e + f);
+    }
+
+    /// Adds i · 2^e; |i| < 2^106.
+    #[inline]
+    pub fn add_wide(&mut self, i: i128, e: i64) {
+        self.add_integer(i & ((1 << HALF) - 1), e);
+        self.add_integer(i >> HALF, e + HALF);
     }
 
     /// Adds i · 2^e; |i| < 2^86.
+    #[inline]
     pub fn add_integer(&mut self, i: i128, e: i64) {
         if i == 0 {
             return;
@@ -84,10 +90,18 @@ impl Sum {
         }
     }
 
+    #[inline]
     fn raise(&mut self, bin: i64) {
+        if self.empty || bin > self.top {
+            self.raise_slowly(bin);
+        }
+    }
+
+    #[cold]
+    fn raise_slowly(&mut self, bin: i64) {
         if self.empty {
             (self.top, self.empty) = (bin, false);
-        } else if bin > self.top {
+        } else {
             let shift = (bin - self.top).min(BINS as i64) as usize;
             self.bins.copy_within(..BINS - shift, shift);
             self.bins[..shift].fill(0);

@@ -1,6 +1,6 @@
 //! A number for each step that all trajectories share, such as γ^{t−1}: eight at a time, with a power of two a block.
 
-use crate::block::{Block, LANES};
+use crate::block::{Block, Eight, LANES};
 use crate::scaled::Scaled;
 
 /// Blocks are stored as plain f64 while their largest entry is within 2^±128 …
@@ -8,12 +8,20 @@ const PLAIN: i64 = 128;
 /// … and computed on as f64 while no entry is smaller than this against the largest of its block.
 const SPREAD: i64 = 128;
 
-/// The entries of eight steps, relative to 2^exponent.
-#[derive(Clone, Debug)]
-pub struct TableBlock {
-    /// Entries / 2^exponent.
-    pub values: Block<f64>,
+/// How the entries of a block of steps are stored.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Form {
     /// Power of two of the block; 0 for ordinary magnitudes.
+    exponent: i64,
+    /// False where the entries are too unequal for one exponent.
+    tame: bool,
+}
+
+/// Consecutive blocks that share an exponent.
+pub struct Stretch<'a> {
+    /// Entries / 2^exponent.
+    pub values: &'a [Eight],
+    /// Their power of two.
     pub exponent: i64,
     /// False where the entries are too unequal for one exponent.
     pub tame: bool,
@@ -22,15 +30,22 @@ pub struct TableBlock {
 /// A table over steps t = 1, 2, …; zero after its end.
 #[derive(Clone, Debug, Default)]
 pub struct StepTable {
-    blocks: Vec<TableBlock>,
+    values: Vec<Eight>,
+    forms: Vec<Form>,
+    /// Of each block, the first one after it that is stored otherwise.
+    ends: Vec<usize>,
     entries: Vec<Scaled>,
 }
 
 impl StepTable {
     /// The table of the given entries.
     pub fn new(entries: Vec<Scaled>) -> Self {
-        let blocks = entries.chunks(LANES).map(block).collect();
-        Self { blocks, entries }
+        let (values, forms): (Vec<Eight>, Vec<Form>) = entries.chunks(LANES).map(block).unzip();
+        let mut ends = vec![forms.len(); forms.len()];
+        for b in (1..forms.len()).rev() {
+            ends[b - 1] = if forms[b - 1] == forms[b] { ends[b] } else { b };
+        }
+        Self { values, forms, ends, entries }
     }
 
     /// γ^{t−1} for t = 1, …, steps. Each power is rounded once: products carry twice the digits.
@@ -59,10 +74,11 @@ impl StepTable {
         self.entries.is_empty()
     }
 
-    /// The entries of `count` blocks from block b on; block b starts with step 8b+1.
+    /// The entries from block b on, `count` blocks at most; block b starts with step 8b+1.
     #[inline(always)]
-    pub fn blocks(&self, b: usize, count: usize) -> &[TableBlock] {
-        &self.blocks[b..b + count]
+    pub fn stretch(&self, b: usize, count: usize) -> Stretch<'_> {
+        let Form { exponent, tame } = self.forms[b];
+        Stretch { values: &self.values[b..self.ends[b].min(b + count)], exponent, tame }
     }
 
     /// The same as wide floats.
@@ -76,13 +92,13 @@ impl StepTable {
     }
 }
 
-fn block(entries: &[Scaled]) -> TableBlock {
+fn block(entries: &[Scaled]) -> (Eight, Form) {
     let exponents = || entries.iter().filter(|x| !x.is_zero()).map(|x| x.exponent());
     let largest = exponents().max().unwrap_or(0);
     let exponent = if largest.abs() <= PLAIN { 0 } else { largest };
     let tame = exponents().all(|e| e >= largest - SPREAD);
     let value = |j: usize| entries.get(j).map_or(0.0, |x| x.relative_to(exponent));
-    TableBlock { values: Block(std::array::from_fn(value)), exponent, tame }
+    (std::array::from_fn(value), Form { exponent, tame })
 }
 
 #[cfg(test)]

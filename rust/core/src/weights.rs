@@ -1,10 +1,11 @@
 //! Cumulative importance ratios ρ_{1:t} = Π_{t' ≤ t} ρ_{t'} of one trajectory, kept scaled.
 
-use std::hint::black_box;
-
+use pulp::Simd;
 use serde::{Deserialize, Serialize};
 
 use crate::block::{Block, LANES};
+use crate::prefix::cumulative_product;
+use crate::ratios::Ratios;
 use crate::scaled::{Scaled, exp2};
 
 /// Ratios in this range cannot carry a block of eight out of f64 …
@@ -45,45 +46,34 @@ impl Carry {
     /// product left its range, or before one whose ratios are extreme; returns the number of blocks done. Of the ratios
     /// `steps` exist, and the product is that of these.
     #[inline(always)]
-    pub fn cumulate(&mut self, rho: &[f64], steps: usize, out: &mut Vec<f64>) -> usize {
-        out.resize(rho.len() + 1, 0.0);
+    pub fn cumulate<S: Simd>(&mut self, simd: S, rho: &impl Ratios, steps: usize, out: &mut Weights) -> usize {
+        let blocks = rho.blocks();
+        let out = out.room(blocks);
         out[0] = self.mantissa;
-        // First the products within blocks, each on its own; then the chain from block to block is one product long.
-        let blocks = out[1..].as_chunks_mut::<LANES>().0;
-        let (mut count, one) = (0, black_box(1.0));
-        for (rho, products) in rho.as_chunks::<LANES>().0.iter().zip(&mut *blocks) {
-            let rho = Block::<f64>::load(rho);
-            if !tame(rho) {
+        let (mut carry, mut done) = (self.mantissa, 0);
+        let lines = &mut out[1..].as_chunks_mut::<LANES>().0[..blocks];
+        for (b, c) in lines.iter_mut().enumerate() {
+            let rho = rho.block(b);
+            let products = cumulative_product(simd, rho);
+            let all = products * Block::splat(carry);
+            // One product from block to block: the loop waits for nothing else.
+            let next = products.0[LANES - 1] * carry;
+            if ordinary(all) {
+                (*c, carry, done) = (all.0, next, b + 1);
+            } else if tame(rho) {
+                (*c, carry, done) = (all.0, next, b + 1);
+                if !in_range(carry) {
+                    break;
+                }
+            } else {
                 break;
             }
-            *products = rho.cumulative_product(one).0;
-            count += 1;
         }
-        let (whole, mut done) = (count.min(steps / LANES), 0);
-        for c in &mut blocks[..whole] {
-            let next = c[LANES - 1] * self.mantissa;
-            *c = (Block(*c) * Block::splat(self.mantissa)).0;
-            self.mantissa = next;
-            done += 1;
-            if !self.in_range() {
-                self.set(self.value());
-                return done;
-            }
-        }
-        if let Some(c) = blocks[..count].get_mut(whole) {
-            *c = (Block(*c) * Block::splat(self.mantissa)).0;
-            self.mantissa = c[steps % LANES - 1];
-            done += 1;
-            if !self.in_range() {
-                self.set(self.value());
-            }
+        self.mantissa = out[steps.min(done * LANES)];
+        if !in_range(self.mantissa) {
+            self.set(self.value());
         }
         done
-    }
-
-    #[inline(always)]
-    fn in_range(self) -> bool {
-        (exp2(-CARRY_EXPONENT)..=exp2(CARRY_EXPONENT)).contains(&self.mantissa) || self.mantissa == 0.0
     }
 
     /// The same for one block of any ratios, not scaled, of which the first `steps` exist.
@@ -99,6 +89,44 @@ impl Carry {
         let exponent = if c.is_zero() || c.exponent().abs() <= CARRY_EXPONENT { 0 } else { c.exponent() };
         *self = Self { mantissa: c.relative_to(exponent), exponent };
     }
+}
+
+/// Room for the ρ_{1:t} of a piece of a trajectory, the one before its first step in front.
+#[derive(Clone, Debug, Default)]
+pub struct Weights {
+    values: Vec<f64>,
+    front: usize,
+}
+
+impl Weights {
+    /// The weights of so many blocks.
+    #[inline(always)]
+    pub fn get(&self, blocks: usize) -> &[f64] {
+        &self.values[self.front..][..=blocks * LANES]
+    }
+
+    /// Room for so many blocks, each on a cache line of its own.
+    #[inline(always)]
+    pub fn room(&mut self, blocks: usize) -> &mut [f64] {
+        if self.values.len() < (blocks + 2) * LANES {
+            self.values.resize((blocks + 2) * LANES, 0.0);
+            self.front = self.values.as_ptr().align_offset(LANES * size_of::<f64>()).min(LANES) + LANES - 1;
+        }
+        &mut self.values[self.front..][..=blocks * LANES]
+    }
+}
+
+#[inline(always)]
+fn in_range(carry: f64) -> bool {
+    (exp2(-CARRY_EXPONENT)..=exp2(CARRY_EXPONENT)).contains(&carry) || carry == 0.0
+}
+
+/// True where all products are in range and none is zero. Then so is every product of ratios of the block, being the quotient
+/// of two of these, and none was rounded out of f64. Floats above zero are ordered as their bits are.
+#[inline(always)]
+fn ordinary(c: Block<f64>) -> bool {
+    let (low, high) = (exp2(-CARRY_EXPONENT).to_bits(), exp2(CARRY_EXPONENT).to_bits());
+    c.0.iter().fold(true, |ordinary, c| ordinary & (c.to_bits().wrapping_sub(low) <= high - low))
 }
 
 #[inline(always)]
@@ -119,13 +147,13 @@ mod tests {
     }
 
     fn vectorised(rho: &[f64]) -> Vec<Scaled> {
-        let (mut carry, mut out, mut all) = (Carry::default(), vec![], vec![]);
+        let (mut carry, mut out, mut all) = (Carry::default(), Weights::default(), vec![]);
         while all.len() < rho.len() {
             let e = carry.exponent();
             let rest = &rho[all.len()..];
-            let done = carry.cumulate(rest, rest.len(), &mut out) * LANES;
+            let done = carry.cumulate(pulp::Scalar::new(), &rest.as_chunks().0, rest.len(), &mut out);
             assert!(done > 0);
-            all.extend(out[1..=done].iter().map(|&c| Scaled::new(c, e)));
+            all.extend(out.get(done)[1..].iter().map(|&c| Scaled::new(c, e)));
         }
         all
     }

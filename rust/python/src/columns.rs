@@ -96,7 +96,7 @@ impl Columns {
         while start < len {
             let mut runs = vec![];
             let end = len.min(start + SLAB);
-            if find_runs(&self.episode, start..end, &mut runs).is_err() {
+            if find_runs(&self.episode, start..end, false, &mut runs).is_err() {
                 return row;
             }
             if runs.len() > 1 {
@@ -158,23 +158,25 @@ impl Converter {
         while start < rows.end {
             let end = rows.end.min(start + SLAB);
             let place = Place { row: place.row + start as u64, ..place };
-            self.push_slab(spec, columns, start..end, place, scan)?;
-            start = end;
+            start += self.push_slab(spec, columns, start..end, end < rows.end, place, scan)?;
         }
         Ok(())
     }
 
+    /// Returns how many rows were pushed: an episode that may go on behind the slab is left to the next one, so that it need
+    /// not be put together again.
     fn push_slab(
         &mut self,
         spec: &Spec,
         columns: &Columns,
         rows: Range<usize>,
+        more: bool,
         place: Place,
         scan: &mut Scan,
-    ) -> Result<(), Failure> {
+    ) -> Result<usize, Failure> {
         self.runs.clear();
         self.flaws.clear();
-        find_runs(&columns.episode, rows.clone(), &mut self.runs)?;
+        find_runs(&columns.episode, rows.clone(), scan.knows_log(), &mut self.runs)?;
         nulls(&columns.episode, &rows, &spec.episode, &mut self.flaws);
         nulls(&columns.step, &rows, &spec.step, &mut self.flaws);
         widen_steps(&columns.step, &rows, &spec.step, &mut self.steps, &mut self.flaws)?;
@@ -187,6 +189,10 @@ impl Converter {
             self.marks.clear();
             self.marks.extend(rows.clone().map(|row| column.as_boolean().value(row)));
         }
+        let complete = more && self.runs.len() > 1;
+        let cut = if complete { self.runs.pop().map(|run| run.start) } else { None };
+        let pushed = cut.unwrap_or(rows.len());
+        self.flaws.retain(|flaw| flaw.row < pushed);
         let slices: Vec<&[f64]> = columns
             .slots
             .iter()
@@ -201,12 +207,13 @@ impl Converter {
         scan.push(&Batch {
             place,
             runs: &self.runs,
+            complete,
             steps,
             columns: &slices,
             truncated: columns.truncated.is_some().then_some(&self.marks),
             flaws: &self.flaws,
         });
-        Ok(())
+        Ok(pushed)
     }
 }
 

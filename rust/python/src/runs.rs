@@ -7,17 +7,19 @@ use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, U
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use offpolicy_core::ids::Id;
-use offpolicy_core::runs::equal_runs;
+use offpolicy_core::runs::{contiguous_runs, equal_runs};
 use offpolicy_core::scan::Run;
 
 use crate::errors::Failure;
 
-/// Appends the runs of `rows` to `runs`; starts count from the first of these rows.
-pub fn find_runs(ids: &ArrayRef, rows: Range<usize>, runs: &mut Vec<Run>) -> Result<(), Failure> {
+/// Appends the runs of `rows` to `runs`; starts count from the first of these rows. Not every row is looked at where the rows
+/// of an episode are known to be `contiguous`.
+pub fn find_runs(ids: &ArrayRef, rows: Range<usize>, contiguous: bool, runs: &mut Vec<Run>) -> Result<(), Failure> {
     macro_rules! integers {
         ($type:ty) => {{
             let ids = &ids.as_primitive::<$type>().values()[rows];
-            equal_runs(ids, |start, len| runs.push(Run { start, len, id: Id::Int(ids[start].into()) }))
+            let found = |start: usize, len| runs.push(Run { start, len, id: Id::Int(ids[start].into()) });
+            if contiguous { contiguous_runs(ids, found) } else { equal_runs(ids, found) }
         }};
     }
     macro_rules! texts {

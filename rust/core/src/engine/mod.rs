@@ -5,13 +5,16 @@ mod terms;
 use std::ops::Range;
 
 use crate::accumulators::{Accumulators, TrajectoryValue};
-use crate::block::{Block, LANES};
+use crate::block::{Block, Eight, LANES};
 use crate::episode::{Open, PolicyState};
 use crate::estimators::{Estimator, is, reg};
 use crate::fold::Piece;
+use crate::inspect::inspect;
 use crate::normalisers::{Normalisers, Tables};
 use crate::plan::{Pass, Plan, Policy, Ratio, StepForm, Work};
+use crate::ratios::{Mixed, Quotients, Ratios};
 use crate::scaled::Scaled;
+use crate::weights::Weights;
 use terms::{Fold, Source, by_blocks};
 
 /// The plan of one pass with its tables, its sums and its scratch memory.
@@ -28,8 +31,10 @@ pub struct Engine {
     needed: Vec<bool>,
     tables: Tables,
     arch: pulp::Arch,
-    rho: Vec<Vec<f64>>,
-    c: Vec<f64>,
+    /// Policies that are mixed, and their ratios.
+    is_base: Vec<bool>,
+    rho: Vec<Vec<Eight>>,
+    c: Weights,
     previous_ratio: Vec<f64>,
 }
 
@@ -43,6 +48,14 @@ struct Rows<'a> {
     tame: bool,
 }
 
+impl<'a> Rows<'a> {
+    /// Rows of a slot, by blocks.
+    #[inline(always)]
+    fn slot(&self, slot: usize) -> &'a [Eight] {
+        self.columns[slot][self.start..][..self.len].as_chunks().0
+    }
+}
+
 impl Engine {
     /// An engine for one pass over (a part of) a log.
     pub fn new(plan: Plan, pass: Pass, normalisers: Option<&Normalisers>) -> Self {
@@ -54,8 +67,9 @@ impl Engine {
             step_forms: plan.policies.iter().map(|policy| plan.step_forms(policy, pass)).collect(),
             tables: Tables::new(&plan, normalisers),
             arch: pulp::Arch::new(),
+            is_base: bases(&plan),
             rho: vec![vec![]; plan.policies.len()],
-            c: vec![],
+            c: Weights::default(),
             previous_ratio: vec![],
             plan,
             pass,
@@ -66,7 +80,8 @@ impl Engine {
     pub fn push(&mut self, open: &mut Open, columns: &[&[f64]], rows: Range<usize>, tame: bool, last: bool) {
         let Range { mut start, end } = rows;
         let padded = (end - start).next_multiple_of(LANES);
-        if last && open.buffered == 0 && start + padded <= columns[0].len() {
+        let ahead = end..start + padded;
+        if last && open.buffered == 0 && ahead.end <= columns[0].len() && self.can_pad(columns, ahead) {
             // What stands behind the last row is of another trajectory: padding as good as any.
             let (valid, block) = (end - start, open.steps as usize / LANES);
             self.fold(open, &Rows { columns, start, len: padded, valid, block, tame });
@@ -86,6 +101,11 @@ impl Engine {
             open.steps += len as u64;
         }
         buffer(open, columns, start + len..end, tame);
+    }
+
+    /// True if these rows, times 0, are 0.
+    fn can_pad(&self, columns: &[&[f64]], rows: Range<usize>) -> bool {
+        inspect(&self.plan.slots, columns, rows).tame
     }
 
     fn fold_buffer(&mut self, open: &mut Open) {
@@ -113,25 +133,20 @@ impl Engine {
     }
 
     #[inline(always)]
-    fn fold_policy(&mut self, p: usize, state: &mut PolicyState, rows: &Rows) {
+    fn fold_policy<S: pulp::Simd>(&mut self, simd: S, p: usize, state: &mut PolicyState, rows: &Rows) {
         let policy = &self.plan.policies[p];
-        let span = rows.start..rows.start + rows.len;
-        let (before, rest) = self.rho.split_at_mut(p);
-        let rho = &mut rest[0];
-        rho.resize(rows.len, 1.0);
-        match policy.ratio {
-            Ratio::One => {}
-            Ratio::Probabilities { behavior, target } => {
-                let (behavior, target) = (&rows.columns[behavior][span.clone()], &rows.columns[target][span.clone()]);
-                for ((rho, pi_0), pi_1) in rho.iter_mut().zip(behavior).zip(target) {
-                    *rho = pi_1 / pi_0;
+        let (bases, rest) = self.rho.split_at_mut(p);
+        if self.is_base[p] {
+            let rho = &mut rest[0];
+            rho.resize(rows.len / LANES, [1.0; LANES]);
+            match policy.ratio {
+                Ratio::One => rho.fill([1.0; LANES]),
+                Ratio::Probabilities { behavior, target } => {
+                    let (behavior, target) = (rows.slot(behavior), rows.slot(target));
+                    store(&Quotients { behavior, target }, rho);
                 }
-            }
-            Ratio::Column { ratio } => rho.copy_from_slice(&rows.columns[ratio][span.clone()]),
-            Ratio::Mixture { of, alpha } => {
-                for (rho, base) in rho.iter_mut().zip(&before[of][..rows.len]) {
-                    *rho = (1.0 - alpha) * base + alpha;
-                }
+                Ratio::Column { ratio } => store(&rows.slot(ratio), rho),
+                Ratio::Mixture { of, alpha } => store(&Mixed { base: &bases[of][..rho.len()], alpha }, rho),
             }
         }
         if let (0, Some(v_hat)) = (rows.block, policy.v_hat) {
@@ -145,21 +160,29 @@ impl Engine {
             let exponent = state.carry.exponent();
             let at = done * LANES;
             let (block, row) = (rows.block + done, rows.start + at);
+            let (carry, c, steps) = (&mut state.carry, &mut self.c, rows.valid - at);
             let count = match policy.ratio {
                 _ if !rows.tame => 0,
                 Ratio::One => {
-                    self.c.clear();
-                    self.c.resize(rows.len - at + 1, 1.0);
+                    c.room(blocks - done).fill(1.0);
                     blocks - done
                 }
-                _ => state.carry.cumulate(&self.rho[p][at..], rows.valid - at, &mut self.c),
+                _ if self.is_base[p] => carry.cumulate(simd, &&self.rho[p][done..blocks], steps, c),
+                Ratio::Probabilities { behavior, target } => {
+                    let (behavior, target) = (&rows.slot(behavior)[done..], &rows.slot(target)[done..]);
+                    carry.cumulate(simd, &Quotients { behavior, target }, steps, c)
+                }
+                Ratio::Column { ratio } => carry.cumulate(simd, &&rows.slot(ratio)[done..], steps, c),
+                Ratio::Mixture { of, alpha } => {
+                    carry.cumulate(simd, &Mixed { base: &self.rho[of][done..blocks], alpha }, steps, c)
+                }
             };
             let whole = count > 0;
             let count = count.max(1);
             let steps = (rows.valid - at).min(count * LANES);
             let wild;
             let (c, scaled): (&[f64], Option<&[Scaled; LANES + 1]>) = if whole {
-                (&self.c[..=count * LANES], None)
+                (self.c.get(count), None)
             } else {
                 let rho = scaled_ratio(&self.plan, p, rows, row);
                 wild = state.carry.cumulate_scaled(rho, steps);
@@ -237,8 +260,8 @@ struct FoldPolicy<'a> {
 impl pulp::WithSimd for FoldPolicy<'_> {
     type Output = ();
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _simd: S) {
-        self.engine.fold_policy(self.p, self.state, self.rows);
+    fn with_simd<S: pulp::Simd>(self, simd: S) {
+        self.engine.fold_policy(simd, self.p, self.state, self.rows);
     }
 }
 
@@ -252,6 +275,19 @@ fn needed(plan: &Plan, pass: Pass, work: &[Vec<Work>]) -> Vec<bool> {
         }
     }
     needed
+}
+
+/// Policies whose ratios a mixture reads.
+fn bases(plan: &Plan) -> Vec<bool> {
+    let mixed = |p: usize| plan.policies.iter().any(|q| matches!(q.ratio, Ratio::Mixture { of, .. } if of == p));
+    (0..plan.policies.len()).map(mixed).collect()
+}
+
+#[inline(always)]
+fn store(ratios: &impl Ratios, out: &mut [Eight]) {
+    for (b, rho) in out.iter_mut().enumerate().take(ratios.blocks()) {
+        *rho = ratios.block(b).0;
+    }
 }
 
 /// What a trajectory of that length owes to the steps after its end.

@@ -8,6 +8,8 @@
 //!
 //! Unbiased for any Q̂ fitted on other trajectories (Theorem 1). Q̂ = 0 gives step-wise IS.
 
+use std::ops::Range;
+
 use crate::block::{Block, Eight, Real};
 use crate::fold::Term;
 
@@ -22,6 +24,11 @@ pub struct Dr<'a> {
 }
 
 impl Term for Dr<'_> {
+    #[inline(always)]
+    fn part(&self, blocks: Range<usize>) -> Self {
+        Self { reward: &self.reward[blocks.clone()], q_hat: &self.q_hat[blocks.clone()], v_hat: &self.v_hat[blocks] }
+    }
+
     #[inline(always)]
     fn term<T: Real>(&self, before: Block<T>, after: Block<T>, b: usize) -> Block<T> {
         before * Block::load(&self.v_hat[b]) + after * (Block::load(&self.reward[b]) - Block::load(&self.q_hat[b]))

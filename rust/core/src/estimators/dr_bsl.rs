@@ -4,6 +4,8 @@
 //!
 //! for the steps that exist; an ended trajectory is absorbed with Q̂ = V̂ = 0.
 
+use std::ops::Range;
+
 use crate::block::{Block, Eight, LANES, Real};
 use crate::fold::Term;
 
@@ -16,6 +18,11 @@ pub struct DrBsl<'a> {
 }
 
 impl Term for DrBsl<'_> {
+    #[inline(always)]
+    fn part(&self, blocks: Range<usize>) -> Self {
+        Self { reward: &self.reward[blocks.clone()], baseline: &self.baseline[blocks] }
+    }
+
     #[inline(always)]
     fn term<T: Real>(&self, before: Block<T>, after: Block<T>, b: usize) -> Block<T> {
         let b_t = Block::load(&self.baseline[b]);

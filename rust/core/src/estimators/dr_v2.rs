@@ -8,6 +8,8 @@
 //!
 //! With p = 1 only V̂(s_1) is left of the first part.
 
+use std::ops::Range;
+
 use crate::block::{Block, Eight, Real};
 use crate::fold::Term;
 
@@ -24,6 +26,16 @@ pub struct DrV2<'a> {
 }
 
 impl Term for DrV2<'_> {
+    #[inline(always)]
+    fn part(&self, blocks: Range<usize>) -> Self {
+        Self {
+            reward: &self.reward[blocks.clone()],
+            r_hat: &self.r_hat[blocks.clone()],
+            v_hat: &self.v_hat[blocks.clone()],
+            previous_ratio: &self.previous_ratio[blocks],
+        }
+    }
+
     #[inline(always)]
     fn term<T: Real>(&self, before: Block<T>, after: Block<T>, b: usize) -> Block<T> {
         let unexplained = Block::splat(1.0) - Block::load(&self.previous_ratio[b]);

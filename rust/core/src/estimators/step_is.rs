@@ -4,6 +4,8 @@
 //!
 //! or recursively, eq. (9), step-IS_t = ρ_t (r_t + γ step-IS_{t+1}).
 
+use std::ops::Range;
+
 use crate::block::{Block, Eight, Real};
 use crate::fold::Term;
 
@@ -14,6 +16,11 @@ pub struct StepIs<'a> {
 }
 
 impl Term for StepIs<'_> {
+    #[inline(always)]
+    fn part(&self, blocks: Range<usize>) -> Self {
+        Self { reward: &self.reward[blocks] }
+    }
+
     #[inline(always)]
     fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, b: usize) -> Block<T> {
         after * Block::load(&self.reward[b])

@@ -7,6 +7,8 @@
 //!
 //!     ψ_i = Σ_{t ≤ T} γ^{t−1} (c_t / D_t) (r_t − R_t) − c_T Σ_{t > T} γ^{t−1} R_t / D_t
 
+use std::ops::Range;
+
 use crate::block::{Block, Eight, Real};
 use crate::fold::Term;
 
@@ -14,6 +16,11 @@ use crate::fold::Term;
 pub struct Weight;
 
 impl Term for Weight {
+    #[inline(always)]
+    fn part(&self, _blocks: Range<usize>) -> Self {
+        Self
+    }
+
     #[inline(always)]
     fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, _b: usize) -> Block<T> {
         after
@@ -29,6 +36,11 @@ pub struct StepWisInfluence<'a> {
 }
 
 impl Term for StepWisInfluence<'_> {
+    #[inline(always)]
+    fn part(&self, blocks: Range<usize>) -> Self {
+        Self { reward: &self.reward[blocks.clone()], mean_reward: self.mean_reward.map(|part| &part[blocks.clone()]) }
+    }
+
     #[inline(always)]
     fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, b: usize) -> Block<T> {
         after

@@ -6,6 +6,8 @@
 //!
 //!     ψ_i = Σ_t γ^{t−1} [ (c_t / D_t) (r_t − Q̂_t − A_t) + (c_{t−1} / D_{t−1}) (V̂_t − B_t) ]
 
+use std::ops::Range;
+
 use crate::block::{Block, Eight, Real};
 use crate::fold::Term;
 
@@ -19,6 +21,11 @@ pub struct Residual<'a> {
 
 impl Term for Residual<'_> {
     #[inline(always)]
+    fn part(&self, blocks: Range<usize>) -> Self {
+        Self { reward: &self.reward[blocks.clone()], q_hat: &self.q_hat[blocks] }
+    }
+
+    #[inline(always)]
     fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, b: usize) -> Block<T> {
         after * (Block::load(&self.reward[b]) - Block::load(&self.q_hat[b]))
     }
@@ -31,6 +38,11 @@ pub struct Value<'a> {
 }
 
 impl Term for Value<'_> {
+    #[inline(always)]
+    fn part(&self, blocks: Range<usize>) -> Self {
+        Self { v_hat: &self.v_hat[blocks] }
+    }
+
     #[inline(always)]
     fn term<T: Real>(&self, before: Block<T>, _after: Block<T>, b: usize) -> Block<T> {
         before * Block::load(&self.v_hat[b])
@@ -48,6 +60,15 @@ pub struct ResidualInfluence<'a> {
 }
 
 impl Term for ResidualInfluence<'_> {
+    #[inline(always)]
+    fn part(&self, blocks: Range<usize>) -> Self {
+        Self {
+            reward: &self.reward[blocks.clone()],
+            q_hat: &self.q_hat[blocks.clone()],
+            mean_residual: self.mean_residual.map(|part| &part[blocks.clone()]),
+        }
+    }
+
     #[inline(always)]
     fn term<T: Real>(&self, _before: Block<T>, after: Block<T>, b: usize) -> Block<T> {
         after
@@ -67,6 +88,11 @@ pub struct ValueInfluence<'a> {
 }
 
 impl Term for ValueInfluence<'_> {
+    #[inline(always)]
+    fn part(&self, blocks: Range<usize>) -> Self {
+        Self { v_hat: &self.v_hat[blocks.clone()], mean_value: self.mean_value.map(|part| &part[blocks.clone()]) }
+    }
+
     #[inline(always)]
     fn term<T: Real>(&self, before: Block<T>, _after: Block<T>, b: usize) -> Block<T> {
         before

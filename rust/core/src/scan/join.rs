@@ -38,7 +38,7 @@ impl Scan {
             let step = Some(open.next_step() - 1);
             self.problem(Kind::Truncated, Some(open.last), Some(&open.id), step, None);
         }
-        self.check_length(&open.id, open.steps, head.steps, open.next_step(), head.place);
+        self.check_length(open.steps, head.steps, open.next_step(), &open.id, head.place);
         (open.truncated, open.last) = (head.truncated, head.last);
         if self.broken() || head.rows.first().is_some_and(|rows| rows.len() as u64 != head.steps) {
             open.steps += head.steps;

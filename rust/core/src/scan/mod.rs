@@ -13,11 +13,14 @@ use crate::accumulators::Accumulators;
 use crate::engine::Engine;
 use crate::episode::{Head, Open};
 use crate::ids::{Id, Ids};
-use crate::inspect::Inspect;
+use crate::inspect::{Ordinary, inspect};
 use crate::plan::Pass;
 use crate::problem::{Kind, Place, Problems};
 use crate::steps::Steps;
 pub use join::Join;
+
+/// Rows that are looked at together before they are folded: they stay in the fastest cache in between.
+const AHEAD: usize = 512;
 
 /// Consecutive rows of one episode.
 #[derive(Clone, Debug)]
@@ -47,8 +50,10 @@ pub struct Flaw {
 pub struct Batch<'a> {
     /// Where the first row stands.
     pub place: Place,
-    /// The rows by episode, all of them.
+    /// The rows by episode, from the first on; columns may go on behind the last of them.
     pub runs: &'a [Run],
+    /// Another episode follows the last run.
+    pub complete: bool,
     /// The steps as logged.
     pub steps: Steps<'a>,
     /// The plan's slots.
@@ -105,6 +110,11 @@ impl Scan {
         Self { engine, partial, current, head: None, unit_is_new: true, spare: None, tame, arch: pulp::Arch::new() }
     }
 
+    /// True where an earlier pass has found the log in order: every episode in one piece.
+    pub fn knows_log(&self) -> bool {
+        self.engine.pass != Pass::First
+    }
+
     fn broken(&self) -> bool {
         self.engine.plan.check_only || !self.partial.problems.is_empty()
     }
@@ -114,8 +124,18 @@ impl Scan {
         for flaw in batch.flaws {
             self.report_flaw(batch, flaw);
         }
-        for (index, run) in batch.runs.iter().enumerate() {
-            self.push_run(batch, run, index + 1 < batch.runs.len());
+        // Read one after the other, each would be waited for: a later pass reads no other step.
+        let first_steps: Vec<i64> = batch.runs.iter().map(|run| batch.steps.get(run.start)).collect();
+        let (mut rest, mut first_steps) = (batch.runs, first_steps.into_iter());
+        while let [first, others @ ..] = rest {
+            let near = |run: &&Run| run.start + run.len <= first.start + AHEAD;
+            let (group, later) = rest.split_at(1 + others.iter().take_while(near).count());
+            let ordinary = self.are_ordinary(batch, group);
+            for ((index, run), first_step) in group.iter().enumerate().zip(first_steps.by_ref()) {
+                let last = batch.complete || !later.is_empty() || index + 1 < group.len();
+                self.push_run(batch, run, first_step, ordinary, last);
+            }
+            rest = later;
         }
     }
 
@@ -160,21 +180,28 @@ impl Scan {
         other.tails.into_iter().for_each(|tail| self.offer_tail(join, tail));
     }
 
+    /// True if all values of some runs are allowed and of ordinary magnitude, or were when they were looked at before.
+    fn are_ordinary(&self, batch: &Batch, runs: &[Run]) -> bool {
+        let (first, last) = (&runs[0], &runs[runs.len() - 1]);
+        let (slots, columns) = (&self.engine.plan.slots[..], batch.columns);
+        let rows = first.start..last.start + last.len;
+        self.knows_log() && self.tame || self.arch.dispatch(Ordinary { slots, columns, rows })
+    }
+
     /// Looks at the values of a run; true if they are of ordinary magnitude.
     fn inspect(&mut self, batch: &Batch, run: &Run) -> bool {
         let rows = run.start..run.start + run.len;
         let (slots, columns) = (&self.engine.plan.slots[..], batch.columns);
-        let finding = self.arch.dispatch(Inspect { slots, columns, rows });
+        let finding = inspect(slots, columns, rows);
         if !finding.ok {
             self.report_values(batch, run);
         }
         finding.tame
     }
 
-    fn push_run(&mut self, batch: &Batch, run: &Run, last: bool) {
+    fn push_run(&mut self, batch: &Batch, run: &Run, first: i64, ordinary: bool, last: bool) {
         let place = Place { row: batch.place.row + run.start as u64, ..batch.place };
         let rows = run.start..run.start + run.len;
-        let first = batch.steps.get(run.start);
         let expected = match &self.current {
             Current::Head(head) if head.id == run.id => Some(head.next_step()),
             Current::Open(open) if open.id == run.id => Some(open.next_step()),
@@ -188,7 +215,7 @@ impl Scan {
         }
         self.unit_is_new = false;
         // What the first pass has seen need not be looked at again.
-        let seen = self.engine.pass != Pass::First;
+        let seen = self.knows_log();
         if !seen && !batch.steps.are_consecutive(rows.clone()) {
             for row in rows.start + 1..rows.end {
                 let place = Place { row: batch.place.row + row as u64, ..place };
@@ -196,18 +223,17 @@ impl Scan {
             }
         }
         self.check_truncated(batch, run, place, first);
-        let tame = seen && self.tame || self.inspect(batch, run);
+        let tame = ordinary || self.inspect(batch, run);
         self.partial.wild |= !tame;
         self.extend(batch, run, place, tame, last);
     }
 
     fn extend(&mut self, batch: &Batch, run: &Run, place: Place, tame: bool, last: bool) {
         if let Current::Open(open) = &self.current {
-            let (id, steps, next) = (open.id.clone(), open.steps, open.next_step());
-            self.check_length(&id, steps, run.len as u64, next, place);
+            self.check_length(open.steps, run.len as u64, open.next_step(), &run.id, place);
         }
         let (broken, rows) = (self.broken(), run.start..run.start + run.len);
-        let last_step = batch.steps.get(rows.end - 1);
+        let last_step = || batch.steps.get(run.start + run.len - 1);
         let end = place.after(run.len as u64 - 1);
         match &mut self.current {
             Current::Nothing => {}
@@ -219,13 +245,13 @@ impl Scan {
                     head.tame &= tame;
                 }
                 // After a problem the steps need not be consecutive: the last one tells what comes next.
-                head.steps = (last_step + 1 - head.first_step).max(0).cast_unsigned();
+                head.steps = (last_step() + 1 - head.first_step).max(0).cast_unsigned();
                 head.last = end;
             }
             Current::Open(open) => {
                 open.last = end;
                 if broken {
-                    open.steps = (last_step + 1 - open.first_step).max(0).cast_unsigned();
+                    open.steps = (last_step() + 1 - open.first_step).max(0).cast_unsigned();
                 } else {
                     self.engine.push(open, batch.columns, rows, tame, last);
                 }

@@ -64,7 +64,7 @@ impl Scan {
     }
 
     /// An episode with `steps` steps goes on for `more`, of which the first is `next` and stands at `place`.
-    pub(super) fn check_length(&mut self, id: &Id, steps: u64, more: u64, next: i64, place: Place) {
+    pub(super) fn check_length(&mut self, steps: u64, more: u64, next: i64, id: &Id, place: Place) {
         let Some(horizon) = self.engine.plan.horizon else { return };
         if steps <= horizon && horizon < steps + more {
             let (place, step) = (place.after(horizon - steps), next + (horizon - steps).cast_signed());
