@@ -220,7 +220,7 @@ def test_an_unknown_name_is_answered_by_a_near_one_or_all(install):
 
 def test_an_unknown_option_is_named(install):
     install("offpolicy-pond", GOOD)
-    with pytest.raises(op.UsageError, match="domain 'pond': got an unexpected keyword argument 'depth'"):
+    with pytest.raises(op.UsageError, match="domain 'pond' has no parameter 'depth'"):
         op.domain("pond", depth=3)
 
 
