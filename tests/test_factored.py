@@ -79,10 +79,16 @@ def test_marginals_are_the_counts():
             )
 
 
-def test_a_value_never_seen_with_an_action_stays():
+def test_a_value_never_seen_with_an_action_moves_as_under_all_or_stays():
     log = make_log().filter(~((pl.col("action") == 1) & (pl.col("coin") == 2)))
-    model = Factored().fit(log, SETTING)
-    assert model.marginals.probability(1, action=1, value=2).tolist() == [0, 0, 1]
+    pooled, stays = (Factored(unseen=how).fit(log, SETTING).marginals for how in ("pool", "stay"))
+    others = log.filter(coin=2)["next_coin"]
+    expected = [(others == y).mean() for y in range(3)]
+    np.testing.assert_allclose(pooled.probability(1, action=1, value=2), expected, rtol=1e-14)
+    assert stays.probability(1, action=1, value=2).tolist() == [0, 0, 1]
+    for action, value in ((0, 2), (1, 0)):
+        same = [marginals.probability(1, action, value).tolist() for marginals in (pooled, stays)]
+        assert same[0] == same[1]
 
 
 def rational_least_squares(x, y):
@@ -214,6 +220,7 @@ def test_an_episode_that_ends_is_refused():
         ({"particles": 0}, "particles"),
         ({"width": 0}, "width"),
         ({"seed": -1}, "seed"),
+        ({"unseen": "go"}, "unseen"),
         ({"reward_features": ["x"]}, "'x'"),
     ],
 )

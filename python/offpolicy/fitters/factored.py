@@ -29,7 +29,8 @@ class Factored:
 
     `reward_features` are the state columns that R̂ may use, by name or number; all, unless given. `particles` next
     states are cached for each (s, a), more where states are few, and a step keeps at most `width` states; more of
-    either costs time and buys precision.
+    either costs time and buys precision. A value of a feature that was never seen with an action moves as under all
+    actions together (`unseen="pool"`) or not at all ("stay").
 
     >>> import numpy as np, offpolicy as op, polars as pl
     >>> log = pl.DataFrame({"episode": [0, 0, 1, 1], "step": [0, 1, 0, 1], "age": [0, 1, 0, 1],
@@ -43,6 +44,7 @@ class Factored:
     reward_features: Sequence[str | int] | None = None
     particles: int = 5
     width: int = 512
+    unseen: str = "pool"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -50,6 +52,8 @@ class Factored:
         for name in ("particles", "width"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.unseen not in ("pool", "stay"):
+            raise UsageError(f"unseen must be 'pool' or 'stay', not {self.unseen!r}")
         if self.seed < 0:
             raise UsageError(f"seed must be 0 or more, not {self.seed}")
 
@@ -67,7 +71,7 @@ class Factored:
             found, times = np.unique(batch.states[batch.steps == 0], axis=0, return_counts=True)
             first_states.append(found)
             counts.append(times)
-        marginals = moves.marginals(domain.actions)
+        marginals = moves.marginals(domain.actions, self.unseen)
         numbers, same = np.unique(marginals.numbers(np.concatenate(first_states)), axis=0, return_inverse=True)
         mass = np.bincount(same, np.concatenate(counts))
         return FactoredModel(

@@ -2,8 +2,8 @@
 
     P̂(s'|s, a) = Π_i P̂_i(s'_i | s_i, a),    P̂_i(y|x, a) = count(x, a, y) / count(x, a)
 
-A value that was never seen with an action stays as it is under that action; a value that was never seen at all moves
-like the nearest one that was.
+A value that was never seen with an action moves under it as under all actions together, or stays as it is if asked to
+(`unseen`); a value that was never seen at all moves like the nearest one that was.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class MoveCounts:
             if len(moves) == 16:
                 moves[:] = [_tally(*_joined(moves))]
 
-    def marginals(self, actions: int) -> Marginals:
-        """The tables of all that was counted."""
+    def marginals(self, actions: int, unseen: str = "pool") -> Marginals:
+        """The tables of all that was counted; an `unseen` value may "pool" the actions or "stay"."""
         if not self.moves or not all(self.moves):
             raise OffPolicyError("there is no transition to count: the log is empty, or no next state is known")
         values, spread, tables = [], [], []
@@ -94,6 +94,8 @@ class MoveCounts:
             values.append(known)
             mean = np.average(x, weights=count)
             spread.append(np.sqrt(np.average((x - mean) ** 2, weights=count)) or 1.0)
+            if unseen == "pool":
+                a, x, y, count = _pooled(a, x, y, count, actions)
             before, after = np.searchsorted(known, x), np.searchsorted(known, y)
             tables.append((a.astype(np.uint32), before.astype(np.uint32), after.astype(np.uint32), count))
         made = _core.Marginals(actions, [len(known) for known in values], tables)
@@ -114,6 +116,16 @@ def _tally(a: Actions, x: Floats, y: Floats, count: Floats) -> tuple[Actions, Fl
     a_number, x_number = np.divmod(rest, max(len(before), 1))
     total: Floats = np.bincount(index, weights=count, minlength=len(codes)).astype(float)
     return a_number, before[x_number], after[y_number], total
+
+
+def _pooled(a: Actions, x: Floats, y: Floats, count: Floats, actions: int) -> tuple[Actions, Floats, Floats, Floats]:
+    """The same moves, and those of all actions together for each action and value that have none."""
+    _, any_x, any_y, any_count = _tally(np.zeros_like(a), x, y, count)
+    added = [(a, x, y, count)]
+    for action in range(actions):
+        none = ~np.isin(any_x, x[a == action])
+        added.append((np.full(none.sum(), action), any_x[none], any_y[none], any_count[none]))
+    return _joined(added)
 
 
 def _nearest_value(values: Floats, x: NDArray[np.number]) -> NDArray[np.intp]:

@@ -35,7 +35,9 @@ class Kdd98(Domain):
     """Donations by mail, from the file at `path` or in the variable OFFPOLICY_KDD98, otherwise of synthetic donors.
 
     The simulator is fitted to `donors` of them, chosen by `seed`. The reward is the gift, less the mailing's $0.68 if
-    `net`; with `noise="residual"` a residual of the fit is added to it, drawn from those of the same action.
+    `net`; with `noise="residual"` a residual of the fit is added to it, drawn from those of the same action. A mail
+    type was used in one to three campaigns only, so that many values of features were never seen with it: they move as
+    under all actions together (`unseen="pool"`) or "stay".
 
     >>> domain = Kdd98(path="", donors=200)
     >>> domain.notice
@@ -56,6 +58,7 @@ class Kdd98(Domain):
     seed: int = 1998
     net: bool = False
     noise: str = "none"
+    unseen: str = "pool"
 
     def __post_init__(self) -> None:
         """Refuses options without a meaning."""
@@ -92,7 +95,7 @@ class Kdd98(Domain):
     @cached_property
     def model(self) -> FactoredModel:
         """The simulator: transitions by counts, and a reward linear in all five features."""
-        return Factored().fit(self.trajectories, self._setting)
+        return Factored(unseen=self.unseen).fit(self.trajectories, self._setting)
 
     @cached_property
     def residuals(self) -> list[Floats]:

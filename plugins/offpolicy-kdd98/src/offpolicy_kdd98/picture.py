@@ -53,7 +53,8 @@ def picture(log: pl.DataFrame, episode: int, notice: str) -> Any:
     )
     silence = base.transform_filter("!datum.mailed").mark_text(text="·", fontSize=16, color=MUTED).encode(x=x)
     mail = (letters + silence).properties(height=18)
-    features = [_feature(alt, base, name, last=name == FEATURES[-1]) for name in FEATURES]
+    tops = {name: max(int(rows[name].max()), 1) for name in FEATURES}  # type: ignore[arg-type]
+    features = [_feature(alt, base, name, tops[name], last=name == FEATURES[-1]) for name in FEATURES]
     return (
         alt.vconcat(rewards, mail, *features, spacing=10)
         .properties(
@@ -69,25 +70,24 @@ def picture(log: pl.DataFrame, episode: int, notice: str) -> Any:
             )
         )
         .configure_view(stroke=None)
+        .configure_axisY(minExtent=28)
         .configure_axis(
             gridColor=GRID, domain=False, ticks=False, labelColor=MUTED, titleColor=INK, titleFontWeight="normal"
         )
     )
 
 
-def _feature(alt: Any, base: Any, name: str, last: bool) -> Any:
+def _feature(alt: Any, base: Any, name: str, top: int, last: bool) -> Any:
     title, color = TITLES[name]
     axis = alt.Axis(labelAngle=0, title="campaign", grid=False) if last else None
     return (
         base.mark_area(interpolate="step", line={"color": color, "strokeWidth": 1.5}, color=color, fillOpacity=0.18)
         .encode(
             x=alt.X("campaign:O").axis(axis),
-            y=alt.Y(f"{name}:Q").title(None).axis(tickCount=3, tickMinStep=1, format="d"),
+            y=alt.Y(f"{name}:Q").title(None).axis(values=[0, top], format="d").scale(domain=[0, top], nice=False),
             tooltip=["campaign", name],
         )
-        .properties(
-            height=46, title=alt.TitleParams(title, anchor="start", fontSize=11, fontWeight="normal", color=INK)
-        )
+        .properties(height=46, title=_title(alt, title))
     )
 
 
