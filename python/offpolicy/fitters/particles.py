@@ -163,8 +163,10 @@ class ParticleValues:
             here, a = numbers[rows], actions[rows]
             ahead = self.additive[t + 1].expected_of(here, a)
             if t + 1 < self.horizon:
-                found, index = self.layers.particles[t].of(here, a)
-                ahead += self.rest[t + 1][self.layers.layers[t + 1].locate(found)][index].mean(axis=1)
+                pairs = _codes(self.layers.marginals, here) * len(self.reward.theta) + a
+                _, first, back = np.unique(pairs, return_index=True, return_inverse=True)
+                found, index = self.layers.particles[t].of(here[first], a[first])
+                ahead += self.rest[t + 1][self.layers.layers[t + 1].locate(found)][index].mean(axis=1)[back]
             value[rows] += self.discount * ahead
         return value
 

@@ -30,8 +30,10 @@ impl Marginals {
             tables.push(particles::Moves { size, action, x, y, count });
         }
         let made = particles::Marginals::new(actions, &tables).map_err(Failure::Input)?;
-        if !made.states_can_be_numbered() {
-            return Err(Failure::Input("there are more states than 2^63; use fewer features, or round them".into()));
+        if !made.pairs_can_be_numbered() {
+            return Err(Failure::Input(
+                "there are more states and actions than 2^63; use fewer features, or round them".into(),
+            ));
         }
         Ok(Self(made))
     }

@@ -199,9 +199,9 @@ impl Marginals {
         Ok(found)
     }
 
-    /// Whether every state has a number of its own below 2^63.
-    pub fn states_can_be_numbered(&self) -> bool {
-        self.features.iter().try_fold(1i64, |n, f| n.checked_mul(f.size as i64)).is_some()
+    /// Whether every pair (s, a) has a number of its own below 2^63.
+    pub fn pairs_can_be_numbered(&self) -> bool {
+        self.features.iter().try_fold(self.actions as i64, |n, f| n.checked_mul(f.size as i64)).is_some()
     }
 }
 
