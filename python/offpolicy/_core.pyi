@@ -1,5 +1,8 @@
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 __version__: str
 
@@ -52,3 +55,19 @@ def scan_parquet(
 def parquet_info(path: str) -> tuple[list[str], list[int]]: ...
 def spool(stream: object, names: Sequence[str] | None, path: str) -> None: ...
 def student_t_quantile(p: float, df: float) -> float: ...
+def nearest(points: NDArray[np.float32], among: NDArray[np.float32]) -> NDArray[np.uint32]: ...
+
+class Marginals:
+    def __new__(
+        cls,
+        actions: int,
+        sizes: Sequence[int],
+        moves: Sequence[tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64]]],
+    ) -> Self: ...
+    def next(
+        self, states: NDArray[np.uint32], actions: NDArray[np.uint32], quantiles: NDArray[np.float64]
+    ) -> NDArray[np.uint32]: ...
+    def expected(self, feature: int, f: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def particles(
+        self, states: NDArray[np.uint32], actions: NDArray[np.uint32], count: int, seed: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]: ...

@@ -11,7 +11,10 @@ from offpolicy.protocols import Generator, ModelFitter
 @hookimpl
 def offpolicy_model_fitters() -> Mapping[str, Callable[..., ModelFitter]]:
     """The fitters of this package."""
-    return {}
+    from offpolicy.fitters.factored import Factored
+    from offpolicy.fitters.recurrent import Recurrent
+
+    return {"factored": Factored, "recurrent": Recurrent}
 
 
 @hookimpl

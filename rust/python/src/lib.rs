@@ -5,6 +5,7 @@ mod columns;
 mod errors;
 mod parquet_files;
 mod partial;
+mod particles;
 mod quantile;
 mod runs;
 mod spool;
@@ -27,5 +28,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parquet_files::parquet_info, module)?)?;
     module.add_function(wrap_pyfunction!(spool::spool, module)?)?;
     module.add_function(wrap_pyfunction!(quantile::student_t_quantile, module)?)?;
+    module.add_class::<particles::Marginals>()?;
+    module.add_function(wrap_pyfunction!(particles::nearest, module)?)?;
     Ok(())
 }

@@ -1,0 +1,14 @@
+"""What this package brings."""
+
+from collections.abc import Callable, Mapping
+
+from offpolicy.hookspecs import hookimpl
+from offpolicy.protocols import Domain
+
+
+@hookimpl
+def offpolicy_domains() -> Mapping[str, Callable[..., Domain]]:
+    """The donation domain."""
+    from offpolicy_kdd98.domain import Kdd98
+
+    return {"kdd98": Kdd98}

@@ -1,0 +1,135 @@
+"""Trajectories, synthetic donors and the simulator."""
+
+import numpy as np
+import offpolicy as op
+import polars as pl
+import pytest
+from offpolicy_kdd98 import ACTIONS, FEATURES, Campaigns, Kdd98, synthetic_donors, trajectories
+
+
+@pytest.fixture(scope="module")
+def domain():
+    return Kdd98(path="")
+
+
+def test_a_trajectory_computed_by_hand():
+    mailed, gifts = np.zeros((1, 22), dtype=bool), np.zeros((1, 22))
+    mailed[0, [0, 2, 3, 5]] = True
+    gifts[0, [2, 3, 5]] = [10, 15, 4]
+    log = trajectories(Campaigns(mailed, gifts, synthetic=True))
+    expected = [  # recency, frequency, mean gift, contact recency and frequency, action, reward
+        (0, 0, 0, 0, 0, ACTIONS.index("NK"), 0.0),
+        (1, 0, 0, 0, 1, 0, 0.0),
+        (2, 0, 0, 1, 1, ACTIONS.index("XK"), 10.0),
+        (0, 1, 10, 0, 2, ACTIONS.index("X1"), 15.0),
+        (0, 2, 13, 0, 3, 0, 0.0),  # (10 + 15) / 2 = 12.5 goes up
+        (1, 2, 13, 1, 3, ACTIONS.index("CC"), 4.0),
+        (0, 3, 10, 0, 4, 0, 0.0),  # (13 · 2 + 4) / 3
+    ]
+    assert log.select(*FEATURES, "action", "reward").rows()[:7] == expected
+    assert log.select(f"next_{name}" for name in FEATURES).rows()[:6] == [row[:5] for row in expected[1:]]
+    assert log.height == 22
+    assert log.row(21, named=True)["next_recency"] == 16
+
+
+def test_net_rewards_are_less_the_cost_of_each_mailing():
+    donors = synthetic_donors(50)
+    gross, net = trajectories(donors), trajectories(donors, net=True)
+    np.testing.assert_allclose(gross["reward"] - net["reward"], 0.68 * (gross["action"] != 0).to_numpy(), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [1998, 1, 2])
+def test_synthetic_donors_have_the_published_totals(seed):
+    donors = synthetic_donors(seed=seed)
+    assert donors.mailed.shape == (3754, 22)
+    assert 1 - donors.mailed.mean() == pytest.approx(0.257, abs=0.005)
+    assert (donors.gifts[donors.mailed] > 0).mean() == pytest.approx(0.178, abs=0.005)
+    assert donors.gifts[donors.gifts > 0].mean() == pytest.approx(13.55, abs=0.4)
+    assert not donors.gifts[~donors.mailed].any()
+    assert donors.synthetic
+
+
+def test_the_simulator_moves_by_the_counts_of_the_trajectories(domain):
+    rng, n = np.random.default_rng(0), 40_000
+    state, action = np.array([2, 1, 12, 0, 5]), ACTIONS.index("NK")
+    after, _, done = domain.step(np.tile(state, (n, 1)), np.full(n, action), rng)
+    assert not done.any()
+    for i, name in enumerate(FEATURES):
+        rows = domain.trajectories.filter(pl.col("action") == action, pl.col(name) == state[i])
+        for value, share in rows[f"next_{name}"].value_counts(normalize=True).rows():
+            assert (after[:, i] == value).mean() == pytest.approx(
+                share, abs=4 * np.sqrt(share * (1 - share) / n) + 1e-9
+            )
+
+
+def test_the_reward_is_linear_in_all_five_features(domain):
+    rows = domain.trajectories.filter(pl.col("action") == 5)
+    x = np.column_stack([np.ones(rows.height), rows.select(FEATURES).to_numpy()])
+    theta, *_ = np.linalg.lstsq(x, rows["reward"].to_numpy(), rcond=None)
+    states = np.array([[3, 2, 11, 0, 7], [0, 0, 0, 0, 0]])
+    _, rewards, _ = domain.step(states, np.array([5, 5]), np.random.default_rng(0))
+    np.testing.assert_allclose(rewards, theta[0] + states @ theta[1:], rtol=1e-9)
+
+
+def test_a_log_of_the_behaviour(domain):
+    log = domain.simulate(domain.behavior, n=300, seed=3)
+    assert log.height == 300 * 22
+    assert log["behavior_prob"].unique().to_list() == [1 / 12]
+    assert log.equals(domain.simulate(domain.behavior, n=300, seed=3))
+    assert log["reward"].is_between(*domain.reward_range).all()
+    assert not log["terminal"].any()
+    assert (log.filter(step=0).select(FEATURES).to_numpy() == 0).all()
+
+
+def test_residual_noise_keeps_the_mean(domain):
+    noisy, n = Kdd98(path="", noise="residual"), 60_000
+    states, actions = np.tile([0, 1, 12, 0, 5], (n, 1)), np.full(n, 5)
+    _, mean, _ = domain.step(states[:1], actions[:1], np.random.default_rng(0))
+    _, rewards, _ = noisy.step(states, actions, np.random.default_rng(0))
+    assert rewards.mean() == pytest.approx(mean[0], abs=4 * rewards.std() / np.sqrt(n))
+    assert rewards.std() > 1
+    low, high = noisy.reward_range
+    assert low <= rewards.min() <= rewards.max() <= high
+
+
+def test_the_evaluation_model_agrees_with_roll_outs(domain):
+    model = domain.evaluation_fitter.fit(domain.simulate(domain.behavior, n=3754, seed=5), domain)
+    assert (model.reward.theta[:, 4:] == 0).all()
+    policy = op.policies.FromCallable(mail_the_lapsed)
+    rewards = domain.simulate(policy, n=20_000, seed=6).group_by("episode").agg(pl.col("reward").sum())["reward"]
+    value = model.values(policy, domain.horizon, 1.0).v_hat(domain.reset(1, None), 0)[0]
+    assert value == pytest.approx(rewards.mean(), rel=0.05)
+
+
+def mail_the_lapsed(states, step):
+    """Mails GK to those who gave lately, XK to the others."""
+    pi = np.zeros((len(states), len(ACTIONS)))
+    pi[np.arange(len(states)), np.where(states[:, 0] < 3, ACTIONS.index("GK"), ACTIONS.index("XK"))] = 1
+    return pi
+
+
+@pytest.mark.slow
+def test_the_trained_policy_beats_the_behaviour(domain):
+    trained = domain.policies["trained"]()
+    total = pl.col("reward").sum()
+    ours, theirs = (
+        domain.simulate(policy, n=2000, seed=1).group_by("episode").agg(total)["reward"]
+        for policy in (trained, domain.behavior)
+    )
+    error = np.sqrt((ours.var() + theirs.var()) / 2000)
+    assert ours.mean() > theirs.mean() + 4 * error
+
+
+def test_the_domain_is_found_by_name_and_plots(domain):
+    assert op.domain("kdd98", donors=20, path="").donors == 20
+    log = domain.simulate(domain.behavior, n=3, seed=0)
+    drawn = domain.plot(log, 1).to_dict()
+    assert "synthetic donors" in drawn["title"]["subtitle"]
+    with pytest.raises(op.OffPolicyError, match="no episode 9"):
+        domain.plot(log, 9)
+
+
+@pytest.mark.parametrize("options", [{"donors": 0}, {"noise": "loud"}])
+def test_options_without_a_meaning_are_refused(options):
+    with pytest.raises(op.OffPolicyError, match=next(iter(options))):
+        Kdd98(**options)

@@ -1,0 +1,135 @@
+"""Features of discrete values that move independently of each other, each by its own counts, pooled over time:
+
+    P̂(s'|s, a) = Π_i P̂_i(s'_i | s_i, a),    P̂_i(y|x, a) = count(x, a, y) / count(x, a)
+
+A value that was never seen with an action moves under it as under all actions together, or stays as it is if asked to
+(`unseen`); a value that was never seen at all moves like the nearest one that was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offpolicy import _core
+from offpolicy.errors import OffPolicyError
+from offpolicy.protocols import Actions, Floats, States
+
+#: A state as the numbers of its features' values: (n, k).
+Numbers = NDArray[np.uint32]
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """The tables P̂_i, made by `MoveCounts`; `values[i]` are the values of feature i in order.
+
+    >>> import numpy as np
+    >>> from offpolicy.fitters.marginals import MoveCounts
+    >>> counts = MoveCounts(features=1)
+    >>> counts.add(np.array([[0], [0], [0], [0]]), np.array([0, 0, 0, 0]), np.array([[5], [5], [5], [0]]))
+    >>> marginals = counts.marginals(actions=1)
+    >>> marginals.probability(0, action=0, value=0)
+    array([0.25, 0.75])
+    """
+
+    values: tuple[Floats, ...]
+    spread: Floats  # the standard deviation of each feature, or 1 where it has none: a unit for distances
+    table: _core.Marginals
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many values each feature has."""
+        return tuple(len(values) for values in self.values)
+
+    def numbers(self, states: States) -> Numbers:
+        """The value numbers of states; a value never seen has the number of the nearest."""
+        columns = [_nearest_value(values, states[:, i]) for i, values in enumerate(self.values)]
+        return np.stack(columns, axis=1).astype(np.uint32)
+
+    def states(self, numbers: Numbers) -> Floats:
+        """The states of value numbers."""
+        return np.stack([values[numbers[:, i]] for i, values in enumerate(self.values)], axis=1)
+
+    def sample(self, states: States, actions: Actions, rng: np.random.Generator) -> Floats:
+        """A next state for each state and action."""
+        next_numbers = self.table.next(
+            self.numbers(states), np.asarray(actions, dtype=np.uint32), rng.random((len(states), len(self.values)))
+        )
+        return self.states(next_numbers)
+
+    def expected(self, feature: int, f: Floats) -> Floats:
+        """Σ_y P̂_i(y|x, a) f(y): an (actions, values) array."""
+        return self.table.expected(feature, f)
+
+    def probability(self, feature: int, action: int, value: float) -> Floats:
+        """P̂_i(·|value, action) over `values[feature]`."""
+        x = int(_nearest_value(self.values[feature], np.array([value]))[0])
+        return np.array([self.expected(feature, unit)[action, x] for unit in np.eye(self.sizes[feature])])
+
+
+class MoveCounts:
+    """Counts of moves, added up batch by batch; its size is that of the distinct moves."""
+
+    def __init__(self, features: int) -> None:
+        """No moves yet."""
+        self.moves: list[list[tuple[Actions, Floats, Floats, Floats]]] = [[] for _ in range(features)]
+
+    def add(self, states: States, actions: Actions, next_states: States) -> None:
+        """Counts a batch."""
+        for i, moves in enumerate(self.moves):
+            x, y = states[:, i].astype(float), next_states[:, i].astype(float)
+            moves.append(_tally(np.asarray(actions, dtype=np.int64), x, y, np.ones(len(x))))
+            if len(moves) == 16:
+                moves[:] = [_tally(*_joined(moves))]
+
+    def marginals(self, actions: int, unseen: str = "pool") -> Marginals:
+        """The tables of all that was counted; an `unseen` value may "pool" the actions or "stay"."""
+        if not self.moves or not all(self.moves):
+            raise OffPolicyError("there is no transition to count: the log is empty, or no next state is known")
+        values, spread, tables = [], [], []
+        for a, x, y, count in (_tally(*_joined(moves)) for moves in self.moves):
+            known = np.unique(np.concatenate([x, y]))
+            values.append(known)
+            mean = np.average(x, weights=count)
+            spread.append(np.sqrt(np.average((x - mean) ** 2, weights=count)) or 1.0)
+            if unseen == "pool":
+                a, x, y, count = _pooled(a, x, y, count, actions)
+            before, after = np.searchsorted(known, x), np.searchsorted(known, y)
+            tables.append((a.astype(np.uint32), before.astype(np.uint32), after.astype(np.uint32), count))
+        made = _core.Marginals(actions, [len(known) for known in values], tables)
+        return Marginals(tuple(values), np.array(spread), made)
+
+
+def _joined(moves: list[tuple[Actions, Floats, Floats, Floats]]) -> tuple[Actions, Floats, Floats, Floats]:
+    a, x, y, count = (np.concatenate(parts) for parts in zip(*moves, strict=True))
+    return a, x, y, count
+
+
+def _tally(a: Actions, x: Floats, y: Floats, count: Floats) -> tuple[Actions, Floats, Floats, Floats]:
+    """Each distinct (a, x, y) once, with the sum of its counts."""
+    before, after = np.unique(x), np.unique(y)
+    code = (a * len(before) + np.searchsorted(before, x)) * len(after) + np.searchsorted(after, y)
+    codes, index = np.unique(code, return_inverse=True)
+    rest, y_number = np.divmod(codes, max(len(after), 1))
+    a_number, x_number = np.divmod(rest, max(len(before), 1))
+    total: Floats = np.bincount(index, weights=count, minlength=len(codes)).astype(float)
+    return a_number, before[x_number], after[y_number], total
+
+
+def _pooled(a: Actions, x: Floats, y: Floats, count: Floats, actions: int) -> tuple[Actions, Floats, Floats, Floats]:
+    """The same moves, and those of all actions together for each action and value that have none."""
+    _, any_x, any_y, any_count = _tally(np.zeros_like(a), x, y, count)
+    added = [(a, x, y, count)]
+    for action in range(actions):
+        none = ~np.isin(any_x, x[a == action])
+        added.append((np.full(none.sum(), action), any_x[none], any_y[none], any_count[none]))
+    return _joined(added)
+
+
+def _nearest_value(values: Floats, x: NDArray[np.number]) -> NDArray[np.intp]:
+    above = np.searchsorted(values, x).clip(0, len(values) - 1)
+    below = (above - 1).clip(0)
+    nearer: NDArray[np.intp] = np.where(np.abs(x - values[below]) < np.abs(values[above] - x), below, above)
+    return nearer

@@ -1,0 +1,3 @@
+//! Building blocks of models: what fitters and planners call.
+
+pub mod particles;
