@@ -16,6 +16,7 @@ class Kind(Enum):
     EXTRA = "at most this part of the peer's time on top of it"
     MEMORY = "at most so many megabytes"
     GROWTH = "at most so many times the peer's memory"
+    CORE = "at most so many seconds of one core"
 
 
 @dataclass(frozen=True)
@@ -57,4 +58,6 @@ BARS = {
     "policy": Bar("one more policy in the scan / the first alone", Kind.EXTRA, 0.7, 1.2),
     "mixture": Bar("a mixture, step-is and step-wis / its policy alone", Kind.EXTRA, 0.4, 1.0),
     "horizon": Bar("H = 10,000 / H = 100, equal rows", Kind.TIME, 1.5, 4.0),
+    "kernel": Bar("Sailing, kernel fit and values of 4 mixtures / NumPy, 243 neighbours", Kind.SPEED, 10.0, 5.0),
+    "kernel_core": Bar("Sailing, kernel fit and values of 4 mixtures, on one core", Kind.CORE, 1.0, None),
 }

@@ -51,6 +51,19 @@ class Contest:
             our_seconds.append(_seconds(ours))
         self.record(min(our_seconds), min(peer_seconds), rows)
 
+    def one_core(self, ours: Callable[[], object], rows: int, rounds: int) -> None:
+        """Time ours alone, by the processor's clock: all of its threads count, and nobody else's."""
+        ours()
+        spent = []
+
+        def our_turn() -> None:
+            start = time.process_time()
+            ours()
+            spent.append(time.process_time() - start)
+
+        self.benchmark.pedantic(our_turn, rounds=rounds)
+        self.record(min(spent), None, rows)
+
     def record(self, ours: float, peer: float | None, rows: int) -> None:
         """Keep the outcome in the JSON; fail beyond the guard if small, or the bar if required."""
         ratio = self.bar.ratio(ours, peer)

@@ -62,6 +62,8 @@ def number(bar: Bar, ratio: float) -> str:
     """A ratio or a limit, in the unit of its bar."""
     if bar.kind is Kind.MEMORY:
         return f"{ratio:.0f} MB"
+    if bar.kind is Kind.CORE:
+        return f"{ratio:.3g} s"
     if bar.kind is Kind.EXTRA:
         return f"{ratio:.0%}"
     return f"{ratio:.2f} ×" if ratio < 10 else f"{ratio:.0f} ×"
@@ -89,6 +91,8 @@ def _amount(bar: Bar, amount: float | None, info: dict) -> str:
         return "–"
     if bar.kind in (Kind.MEMORY, Kind.GROWTH):
         return f"{amount:.0f} MB"
+    if bar.kind is Kind.CORE:
+        return f"{amount:.3g} s"
     if bar.kind is Kind.EXTRA:
         return f"{amount * 1e3:.1f} ms"
     return f"{info['rows'] / amount / 1e6:.3g} M rows/s"
