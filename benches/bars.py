@@ -60,4 +60,6 @@ BARS = {
     "horizon": Bar("H = 10,000 / H = 100, equal rows", Kind.TIME, 1.5, 4.0),
     "simulate": Bar("Mountain Car, 5000 trajectories / Gymnasium vector-env loop", Kind.SPEED, 10.0, 4.0),
     "simulate_core": Bar("Mountain Car, 5000 trajectories, on one core", Kind.CORE, 0.15, None),
+    "kernel": Bar("Sailing, kernel fit and values of 4 mixtures / NumPy, 243 neighbours", Kind.SPEED, 10.0, 5.0),
+    "kernel_core": Bar("Sailing, kernel fit and values of 4 mixtures, on one core", Kind.CORE, 1.0, None),
 }

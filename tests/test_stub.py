@@ -32,4 +32,5 @@ def test_stub_parameters_are_the_functions(name):
 @pytest.mark.parametrize("name", [name for name, node in members(STUB).items() if isinstance(node, ast.ClassDef)])
 def test_stub_members_are_the_classes(name):
     found = {member for member in vars(getattr(_core, name)) if not member.startswith("_")}
-    assert {member for member in members(members(STUB)[name]) if not member.startswith("_")} == found
+    written = {member for member in members(members(STUB)[name]) if not member.startswith("_")}
+    assert written == found

@@ -4,6 +4,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+import numpy as np
+from numpy.typing import NDArray
+
 __version__: str
 
 class Partial:
@@ -23,6 +26,35 @@ class Whole:
     def outcome(self, normalisers: bytes, second: Whole | None) -> str: ...
     def values(self, policy: int) -> tuple[list[Any], list[float | None]]: ...
 
+class KernelModel:
+    def __init__(
+        self,
+        axes: Sequence[tuple[int, str]],
+        bandwidth: float,
+        count: NDArray[np.float64],
+        reward: NDArray[np.float64],
+        known: NDArray[np.float64],
+        pair: NDArray[np.uint32],
+        next: NDArray[np.uint32],
+        times: NDArray[np.float64],
+        unseen_reward: float,
+    ) -> None: ...
+    def reward(self) -> NDArray[np.float64]: ...
+    def values(
+        self, policies: Sequence[NDArray[np.float64]], horizon: int, discount: float
+    ) -> list[NDArray[np.float64]]: ...
+    def action_values(
+        self,
+        values: NDArray[np.float64],
+        discount: float,
+        pairs: NDArray[np.uint32],
+        remaining: NDArray[np.uint32],
+    ) -> NDArray[np.float64]: ...
+    def optimal_actions(
+        self, legal: NDArray[np.bool_], discount: float, maximize: bool, tolerance: float
+    ) -> NDArray[np.uint32] | None: ...
+
+def kernel_smooth(x: NDArray[np.float64], axes: Sequence[tuple[int, str]], bandwidth: float) -> NDArray[np.float64]: ...
 def finish(spec: str, pass_: str, normalisers: bytes | None, partials: Sequence[Partial]) -> Whole: ...
 def scan_table(
     spec: str,

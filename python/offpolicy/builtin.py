@@ -12,9 +12,10 @@ from offpolicy.protocols import Generator, ModelFitter
 def offpolicy_model_fitters() -> Mapping[str, Callable[..., ModelFitter]]:
     """The fitters of this package."""
     from offpolicy.fitters.factored import Factored
+    from offpolicy.fitters.kernel import Kernel
     from offpolicy.fitters.recurrent import Recurrent
 
-    return {"factored": Factored, "recurrent": Recurrent}
+    return {"factored": Factored, "kernel": Kernel, "recurrent": Recurrent}
 
 
 @hookimpl

@@ -3,6 +3,7 @@
 
 mod columns;
 mod errors;
+mod kernel;
 mod parquet_files;
 mod partial;
 mod particles;
@@ -27,6 +28,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parquet_files::scan_parquet, module)?)?;
     module.add_function(wrap_pyfunction!(parquet_files::parquet_info, module)?)?;
     module.add_function(wrap_pyfunction!(spool::spool, module)?)?;
+    module.add_function(wrap_pyfunction!(kernel::kernel_smooth, module)?)?;
+    module.add_class::<kernel::KernelModel>()?;
     module.add_function(wrap_pyfunction!(quantile::student_t_quantile, module)?)?;
     module.add_class::<particles::Marginals>()?;
     module.add_function(wrap_pyfunction!(particles::nearest, module)?)?;

@@ -1,0 +1,125 @@
+"""The Sailing domain: reach the far corner of a lake at the least cost while the wind turns.
+
+A state is (x, y, previous heading, wind) and an action the next heading; `wind.py` has the cost of a step. Headings
+against the wind or off the lake are forbidden. The corner (size-1, size-1) ends the episode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from offpolicy import Grid
+from offpolicy.errors import UsageError
+from offpolicy.policies import Uniform
+from offpolicy.protocols import Actions, Domain, Floats, Policy, States
+from offpolicy.simulation import draw
+
+from offpolicy_sailing.wind import AGAINST, DIRECTIONS, DX, DY, NAMES, TURNS, WORST, angle, cost
+
+if TYPE_CHECKING:
+    import altair as alt
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Sailing(Domain):
+    """The lake; what Jiang & Li (2016) leave open is a parameter, with our choice as its default.
+
+    `start`: "uniform" over the lake but its goal, or "corner", which is (0, 0); heading and wind are uniform. `wind`:
+    whether the number of a wind is the direction that it blows "toward" or comes "from".
+
+    >>> from offpolicy_sailing import Sailing
+    >>> log = Sailing(start="corner").simulate(Sailing().behavior, n=2, seed=1)
+    >>> log.select("x", "y", "reward").row(0)
+    (0, 0, -6.0)
+    """
+
+    start: str = "uniform"
+    wind: str = "toward"
+    size: int = 10
+    horizon: int = 100
+    discount: float = 0.99
+    name = "sailing"
+    state_columns = ("x", "y", "heading", "wind")
+    actions = DIRECTIONS
+    action_names = NAMES
+    action_axis = "circle"
+    reward_range = (-WORST, 0.0)
+
+    def __post_init__(self) -> None:
+        """Refuses choices that there are not."""
+        for name, choices in (("start", ("uniform", "corner")), ("wind", ("toward", "from"))):
+            if getattr(self, name) not in choices:
+                raise UsageError(f"{name} must be {' or '.join(map(repr, choices))}, not {getattr(self, name)!r}")
+        for name, least in (("size", 2), ("horizon", 1)):
+            if getattr(self, name) < least:
+                raise UsageError(f"{name} must be at least {least}, not {getattr(self, name)}")
+
+    @property
+    def grid(self) -> Grid:
+        """All states; directions go round."""
+        return Grid((self.size, self.size, DIRECTIONS, DIRECTIONS), circular=(False, False, True, True))
+
+    @property
+    def behavior(self) -> Policy:
+        """Any legal heading, with equal probability."""
+        return Uniform(self.actions, self.legal)
+
+    @property
+    def policies(self) -> Mapping[str, Callable[[], Policy]]:
+        """`optimal`: the best stationary policy at this discount, by exact dynamic programming."""
+        from offpolicy_sailing.exact import Exact
+
+        return {"optimal": lambda: Exact(self).optimal_policy(self.discount)}
+
+    def legal(self, states: States) -> NDArray[np.bool_]:
+        """Neither against the wind nor off the lake."""
+        headings = np.arange(self.actions)
+        x, y = states[:, :1] + DX, states[:, 1:2] + DY
+        on_lake = (x >= 0) & (x < self.size) & (y >= 0) & (y < self.size)
+        legal: NDArray[np.bool_] = on_lake & (angle(headings, self.toward(states)[:, None]) < AGAINST)
+        return legal
+
+    def reset(self, n: int, rng: np.random.Generator) -> States:
+        """First states."""
+        place = rng.integers(self.size**2 - 1, size=n) if self.start == "uniform" else np.zeros(n, dtype=np.int64)
+        directions = rng.integers(DIRECTIONS, size=(n, 2))
+        return np.column_stack([*np.divmod(place, self.size), directions]).astype(np.int32)
+
+    def step(
+        self, states: States, actions: Actions, rng: np.random.Generator
+    ) -> tuple[States, Floats, NDArray[np.bool_]]:
+        """One move; then the wind turns."""
+        forbidden = ~self.legal(states)[np.arange(len(states)), actions]
+        if forbidden.any():
+            row = int(np.argmax(forbidden))
+            raise UsageError(f"row {row}: heading {actions[row]} is forbidden in state {states[row].tolist()}")
+        following = np.column_stack(
+            [
+                states[:, 0] + DX[actions],
+                states[:, 1] + DY[actions],
+                actions,
+                draw(TURNS[states[:, 3]], rng),
+            ]
+        ).astype(states.dtype)
+        return following, -cost(states[:, 2], self.toward(states), actions), self.at_goal(following)
+
+    def at_goal(self, states: States) -> NDArray[np.bool_]:
+        """Which have arrived."""
+        arrived: NDArray[np.bool_] = (states[:, :2] == self.size - 1).all(axis=1)
+        return arrived
+
+    def plot(self, log: pl.DataFrame, episode: Any) -> alt.LayerChart:
+        """The route of one episode, with the wind at every step."""
+        from offpolicy_sailing.picture import route
+
+        return route(self, log, episode)
+
+    def toward(self, states: States) -> NDArray[Any]:
+        """The direction that the wind blows toward."""
+        numbers: NDArray[Any] = states[:, 3]
+        return numbers if self.wind == "toward" else (numbers + AGAINST) % DIRECTIONS

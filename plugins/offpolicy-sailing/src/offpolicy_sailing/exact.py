@@ -1,0 +1,86 @@
+"""The whole domain as arrays, and what dynamic programming says of it without any error but rounding.
+
+    Q(s,a) = -cost(s,a) + γ Σ_w P(w | wind of s) V(place after a, heading a, wind w),    V = 0 at the goal
+
+A move fixes the next place and heading, so only the wind is random: a backup is one product with the 8 × 8 matrix of
+its turns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from offpolicy.policies import TabularPolicy
+from offpolicy.protocols import Floats, Policy
+from offpolicy.tabulation import table_at
+
+from offpolicy_sailing.wind import DIRECTIONS, DX, DY, TURNS, cost
+
+if TYPE_CHECKING:
+    from offpolicy_sailing.domain import Sailing
+
+#: Sweeps of value iteration before it is given up; the goal is reached long before.
+SWEEPS = 10_000
+
+
+class Exact:
+    """All states in the order of the domain's grid: `states` (n, 4), `legal` and `rewards` (n, actions).
+
+    >>> from offpolicy_sailing import Sailing
+    >>> from offpolicy_sailing.exact import Exact
+    >>> lake = Exact(Sailing(start="corner"))
+    >>> values = lake.values(lake.optimal_policy(0.99), horizon=100, discount=0.99)
+    >>> round(float(lake.start @ values[100]), 2)
+    -34.87
+    """
+
+    def __init__(self, domain: Sailing) -> None:
+        """Lays out the arrays."""
+        self.domain, self.grid = domain, domain.grid
+        self.states = np.stack(np.unravel_index(np.arange(self.grid.cells), self.grid.size), axis=1)
+        self.legal = domain.legal(self.states)
+        x, y, heading, _ = (column[:, None] for column in self.states.T)
+        headings = np.arange(DIRECTIONS)
+        toward = domain.toward(self.states)[:, None]
+        self.rewards: Floats = np.where(self.legal, -cost(heading, toward, headings), 0.0)
+        place = np.where(self.legal, (x + DX) * domain.size + y + DY, 0)
+        #: Which place and heading follow: the next states are this row of (places · headings, winds).
+        self.following: NDArray[np.int64] = place * DIRECTIONS + headings
+        self.goal = domain.at_goal(self.states)
+        first = ~self.goal if domain.start == "uniform" else (self.states[:, :2] == 0).all(axis=1)
+        self.start: Floats = first / first.sum()
+
+    def backup(self, values: Floats, discount: float) -> Floats:
+        """Q of all (s, a), given V of the next states; what is forbidden has -∞ and the goal 0."""
+        expected = np.where(self.goal, 0.0, values).reshape(-1, DIRECTIONS) @ TURNS.T
+        q = self.rewards + discount * expected[self.following, self.states[:, 3:]]
+        q = np.where(self.legal, q, -np.inf)
+        q[self.goal] = 0.0
+        return q
+
+    def values(self, policy: Policy, horizon: int, discount: float) -> Floats:
+        """V^0, …, V^horizon of a policy: (horizon + 1, n), by remaining steps."""
+        found = np.zeros((horizon + 1, self.grid.cells))
+        pi = np.broadcast_to(table_at(policy, self.states, horizon), (horizon, *self.legal.shape))
+        for h in range(1, horizon + 1):
+            q = self.backup(found[h - 1], discount)
+            found[h] = (pi[horizon - h] * np.where(self.legal, q, 0.0)).sum(axis=1)
+        return found
+
+    def optimal_values(self, discount: float) -> Floats:
+        """The fixed point V = max_a Q, reached when no value changes in any bit."""
+        values = np.zeros(self.grid.cells)
+        for _ in range(SWEEPS):
+            better = self.backup(values, discount).max(axis=1)
+            if np.array_equal(better, values):
+                break
+            values = better
+        return values
+
+    def optimal_policy(self, discount: float) -> TabularPolicy:
+        """The best stationary policy; of equal headings the first."""
+        best = self.backup(self.optimal_values(discount), discount)
+        best = np.where(self.legal, best, -np.inf).argmax(axis=1)
+        return TabularPolicy(np.eye(DIRECTIONS)[best], self.grid)
