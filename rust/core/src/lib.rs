@@ -12,6 +12,7 @@ pub mod fold;
 pub mod ids;
 pub mod inspect;
 pub mod lanes;
+pub mod mdp;
 pub mod moments;
 pub mod normalisers;
 pub mod outcome;
