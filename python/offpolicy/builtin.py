@@ -11,7 +11,9 @@ from offpolicy.protocols import Generator, ModelFitter
 @hookimpl
 def offpolicy_model_fitters() -> Mapping[str, Callable[..., ModelFitter]]:
     """The fitters of this package."""
-    return {}
+    from offpolicy.fitters.tabular import Tabular
+
+    return {"tabular": Tabular}
 
 
 @hookimpl

@@ -72,6 +72,10 @@ class Source(ABC):
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """The named columns as frames of about so many rows, in the order of the log."""
 
+    @abstractmethod
+    def query(self) -> pl.LazyFrame:
+        """All columns as a lazy frame, in the order of the log; it needs the source to live."""
+
     def files(self) -> list[dict[str, Any]]:
         """Where the numbers come from."""
         return [{"source": name} for name in self.names]
@@ -100,6 +104,10 @@ class FrameSource(Source):
         """Slices of the frame, without a copy."""
         yield from self.frame.select(names).iter_slices(rows or TASK_ROWS)
 
+    def query(self) -> pl.LazyFrame:
+        """The frame, lazily."""
+        return self.frame.lazy()
+
     def files(self) -> list[dict[str, Any]]:
         """A frame has rows and no file."""
         return [{"source": "frame", "rows": self.rows}]
@@ -115,19 +123,19 @@ class StreamSource(Source):
 
     def __init__(self, name: str, query: pl.LazyFrame) -> None:
         """Finds the column names without running the query."""
-        self.query, self.names, self.rows = query, [name], None
+        self.lazy, self.names, self.rows = query, [name], None
         self.columns = query.collect_schema().names()
 
     def scan(
         self, job: Pass, names: list[str], threads: int, batch_rows: int | None, progress: Progress
     ) -> _core.Partial:
         """Threads take turns at the stream."""
-        return job.stream(polars_calls.batches(self.query.select(names), batch_rows), threads, progress)
+        return job.stream(polars_calls.batches(self.lazy.select(names), batch_rows), threads, progress)
 
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """A few batches at a time."""
         tasks, row = [], 0
-        for frame in polars_calls.batches(self.query.select(names)):
+        for frame in polars_calls.batches(self.lazy.select(names)):
             tasks.append(("frame", frame, row))
             row += frame.height
             if len(tasks) == ROUND:
@@ -137,7 +145,11 @@ class StreamSource(Source):
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """What the query gives."""
-        return polars_calls.batches(self.query.select(names), rows)
+        return polars_calls.batches(self.lazy.select(names), rows)
+
+    def query(self) -> pl.LazyFrame:
+        """The query itself."""
+        return self.lazy
 
 
 class ReaderSource(StreamSource):
@@ -160,6 +172,11 @@ class ReaderSource(StreamSource):
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """Through a temporary file, which Polars can read in batches."""
         yield from self._spooled(names).frames(names, rows)
+
+    def query(self) -> pl.LazyFrame:
+        """Through a temporary file, which lives as long as this source."""
+        self.spool = self._spooled(self.columns)
+        return self.spool.query()
 
     def _spooled(self, names: list[str]) -> ParquetSource:
         folder = ScratchFolder()
@@ -205,8 +222,11 @@ class ParquetSource(Source):
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """Batches of one file after the other."""
-        query = pl.concat([pl.scan_parquet(path, glob=False).select(names) for path in self.paths])
-        return polars_calls.batches(query, rows)
+        return polars_calls.batches(self.query().select(names), rows)
+
+    def query(self) -> pl.LazyFrame:
+        """One file after the other."""
+        return pl.concat([pl.scan_parquet(path, glob=False).select(self.columns) for path in self.paths])
 
     def files(self) -> list[dict[str, Any]]:
         """Name, size and rows of each file."""

@@ -1,0 +1,1 @@
+"""The ways to fit a model to a log that come with the package."""
