@@ -16,7 +16,7 @@ from table import rich_table
 from workload import log as make_log
 from workload import parquet
 
-_PACKAGES = ("offpolicy", "numpy", "polars", "numba", "pyarrow", "duckdb", "gymnasium", "scope-rl")
+_PACKAGES = ("offpolicy", "numpy", "polars", "numba", "pyarrow", "duckdb", "gymnasium", "scipy", "scope-rl")
 _reasons = pytest.StashKey[dict]()
 _outcomes = pytest.StashKey[dict]()
 

@@ -32,5 +32,8 @@ def test_stub_parameters_are_the_functions(name):
 @pytest.mark.parametrize("name", [name for name, node in members(STUB).items() if isinstance(node, ast.ClassDef)])
 def test_stub_members_are_the_classes(name):
     found = {member for member in vars(getattr(_core, name)) if not member.startswith("_")}
-    written = {member for member in members(members(STUB)[name]) if not member.startswith("_")}
-    assert written == found
+    written = members(members(STUB)[name])
+    assert {member for member in written if not member.startswith("_")} == found
+    if "__init__" in written:
+        parameters = [argument.arg for argument in written["__init__"].args.args[1:]]
+        assert parameters == list(inspect.signature(getattr(_core, name)).parameters)

@@ -3,6 +3,7 @@
 from offpolicy import namespace as _namespace
 from offpolicy import policies
 from offpolicy._core import __version__
+from offpolicy.annotate import annotate
 from offpolicy.bounds import Bounds
 from offpolicy.check import Report, check
 from offpolicy.columns import Columns, PolicyColumns
@@ -37,6 +38,7 @@ __all__ = [
     "UsageError",
     "Verdict",
     "__version__",
+    "annotate",
     "check",
     "demo_log",
     "demo_value",

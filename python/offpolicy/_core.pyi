@@ -4,9 +4,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-import numpy as np
-from numpy.typing import NDArray
-
 __version__: str
 
 class Partial:
@@ -103,3 +100,64 @@ class Marginals:
     def particles(
         self, states: NDArray[np.uint32], actions: NDArray[np.uint32], count: int, seed: int
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]: ...
+
+class Transitions:
+    def __init__(self, states: int, actions: int) -> None: ...
+    def add(
+        self,
+        states: NDArray[np.int64],
+        actions: NDArray[np.int64],
+        rewards: NDArray[np.float64],
+        next_states: NDArray[np.int64],
+        terminal: NDArray[np.bool_],
+        known: NDArray[np.bool_],
+    ) -> None: ...
+    def merge(self, other: Transitions) -> None: ...
+    def visits(self) -> NDArray[np.uint64]: ...
+    def model(self, unseen_reward: float) -> TabularModel: ...
+    def encode(self) -> bytes: ...
+    @staticmethod
+    def decode(bytes: bytes) -> Transitions: ...
+
+class TabularModel:
+    def __init__(
+        self,
+        states: int,
+        actions: int,
+        rewards: NDArray[np.float64],
+        start: NDArray[np.int64],
+        next: NDArray[np.int64],
+        probability: NDArray[np.float64],
+    ) -> None: ...
+    @property
+    def states(self) -> int: ...
+    @property
+    def actions(self) -> int: ...
+    def rewards(self) -> NDArray[np.float64]: ...
+    def successors(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
+    def evaluate(
+        self, policies: Sequence[NDArray[np.float64]], horizon: int, discount: float
+    ) -> list[NDArray[np.float64]]: ...
+    def q_table(self, v: NDArray[np.float64], t: int, discount: float) -> NDArray[np.float64]: ...
+    def optimum(
+        self, discount: float, maximize: bool, legal: NDArray[np.bool_] | None
+    ) -> tuple[NDArray[np.uint32], NDArray[np.float64], int]: ...
+
+def grid_cells(
+    columns: Sequence[NDArray[np.float64]],
+    size: Sequence[int],
+    low: Sequence[int],
+    scale: Sequence[float],
+    threads: int,
+) -> NDArray[np.int64]: ...
+def tabular_lookup(
+    cells: NDArray[np.int64],
+    actions: NDArray[np.int32] | NDArray[np.int64],
+    steps: NDArray[np.int32] | NDArray[np.int64],
+    first_step: int,
+    shape: tuple[int, int, int],
+    policy: NDArray[np.float64] | None,
+    values: tuple[TabularModel, NDArray[np.float64], float] | None,
+    wanted: Sequence[bool],
+    threads: int,
+) -> list[NDArray[np.float64] | None]: ...

@@ -14,8 +14,9 @@ def offpolicy_model_fitters() -> Mapping[str, Callable[..., ModelFitter]]:
     from offpolicy.fitters.factored import Factored
     from offpolicy.fitters.kernel import Kernel
     from offpolicy.fitters.recurrent import Recurrent
+    from offpolicy.fitters.tabular import Tabular
 
-    return {"factored": Factored, "kernel": Kernel, "recurrent": Recurrent}
+    return {"tabular": Tabular, "kernel": Kernel, "factored": Factored, "recurrent": Recurrent}
 
 
 @hookimpl

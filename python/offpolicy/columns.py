@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 from offpolicy.errors import MissingColumnError, UsageError
 
@@ -68,6 +69,8 @@ class Columns:
 
 
 DEFAULT = Columns()
+#: What a policy and a model say of a step.
+ANNOTATED = ("target_prob", "q_hat", "v_hat", "r_hat")
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,20 @@ class PolicyColumns:
             raise UsageError("give one of target_prob=, ratio= and mixture_of=")
         if all(getattr(self, field.name) is None for field in dataclasses.fields(self)):
             raise UsageError("PolicyColumns() names no column of the policy")
+
+    @classmethod
+    def named(cls, policy: str, *roles: str) -> PolicyColumns:
+        """Columns called `target_prob_<policy>` and so on; without roles, all that `annotate` can write.
+
+        >>> import offpolicy as op
+        >>> op.PolicyColumns.named("new", "target_prob", "q_hat").q_hat
+        'q_hat_new'
+        """
+        for role in roles:
+            if role not in ANNOTATED:
+                raise UsageError(f"a policy has no column {role!r} to write{suggestion(role, ANNOTATED)}")
+        names: dict[str, Any] = {role: f"{role}_{policy}" for role in roles or ANNOTATED}
+        return cls(**names)
 
     def check(self, policy: str, available: Collection[str]) -> None:
         """Every column that is named must be there."""

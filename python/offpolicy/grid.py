@@ -10,12 +10,40 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offpolicy import _core
 from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.problem import Problem
 from offpolicy.protocols import Floats, States
+
+
+class OutsideGridError(OffPolicyError):
+    """A state that is in no cell: which row, which coordinate, and its value."""
+
+    def __init__(self, row: int, coordinate: int, value: object, edges: tuple[float, float]) -> None:
+        """Names them, and how far the grid goes."""
+        self.row, self.coordinate, self.value = row, coordinate, value
+        goes = f"from {edges[0]:g} up to {edges[1]:g}"
+        super().__init__(
+            f"row {row}: coordinate {coordinate} of the state is {value}, outside the grid, which goes {goes}"
+        )
+
+    def problem(self, episode: Any, step: int, names: Sequence[str]) -> Problem:
+        """The same as a problem of a log, in which the row has this episode and step."""
+        return Problem(
+            kind="outside-grid",
+            file=None,
+            row=None,
+            episode=episode,
+            step=step,
+            column=names[self.coordinate],
+            value=str(self.value),
+            message="is in no cell of the model's grid; choose a grid that holds all states",
+        )
 
 
 @dataclass(frozen=True)
@@ -65,19 +93,17 @@ class Grid:
         states = np.asarray(states)
         if states.ndim != 2 or states.shape[1] != len(self.size):
             raise UsageError(f"states must be an (n, {len(self.size)}) array, not {states.shape}")
-        found = np.zeros(len(states), dtype=np.int64)
-        for i, (n, low, scale) in enumerate(zip(self.size, self.low, self.scale, strict=True)):
-            cell = np.floor(states[:, i].astype(np.float64, copy=False) * scale + 0.5) - low
-            inside = (cell >= 0) & (cell < n)  # False for NaN too
-            if not inside.all():
-                row = int(np.argmin(inside))
-                edges = f"from {(low - 0.5) / scale:g} up to {(low + n - 0.5) / scale:g}"
-                raise OffPolicyError(
-                    f"row {row}: coordinate {i} of the state is {states[row, i]}, outside the grid, which goes {edges}"
-                )
-            found *= n
-            found += cell.astype(np.int64)
-        return found
+        return self.index_columns([states[:, i] for i in range(len(self.size))])
+
+    def index_columns(self, columns: Sequence[NDArray[Any]], threads: int = 1) -> NDArray[np.int64]:
+        """The same, from a column for each coordinate."""
+        floats = [np.ascontiguousarray(column, dtype=np.float64) for column in columns]
+        try:
+            return _core.grid_cells(floats, self.size, self.low, self.scale, threads)
+        except IndexError as error:
+            row, i = error.args
+            low, high = ((cell - 0.5) / self.scale[i] for cell in (self.low[i], self.low[i] + self.size[i]))
+            raise OutsideGridError(row, i, columns[i][row], (low, high)) from None
 
     def centers(self, index: NDArray[np.integer]) -> Floats:
         """The (n, k) states in the middle of cells."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from offpolicy.annotate import annotate
 from offpolicy.check import Report, check
 from offpolicy.evaluate import evaluate
 from offpolicy.evaluation import Evaluation
@@ -33,3 +34,7 @@ class OpeNamespace:
     def check(self, **options: Any) -> Report:
         """`offpolicy.check` of this frame."""
         return check(self._frame, **options)
+
+    def annotate(self, **options: Any) -> Any:
+        """`offpolicy.annotate` of this frame: a frame of the same kind."""
+        return annotate(self._frame, **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -34,3 +34,24 @@ def write_parquet(frame: pl.LazyFrame, path: Path, metadata: Mapping[str, str]) 
         with suppress(KeyboardInterrupt):  # Polars raises one itself, and Python's own is still to come
             repr(path)
         raise
+
+
+def add_columns(
+    frame: pl.LazyFrame,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    function: Callable[[pl.DataFrame], pl.DataFrame],
+) -> pl.LazyFrame:
+    """Adds float columns that a function makes of each row by itself, batch by batch as the query runs.
+
+    Only the inputs are read for it, so that a query for other columns reads no more than those.
+    """
+    made = "__offpolicy_made__"
+    struct = pl.Struct(dict.fromkeys(outputs, pl.Float64))
+
+    def apply(columns: Sequence[pl.Series]) -> pl.Series:
+        return function(pl.DataFrame(list(columns))).to_struct(made)
+
+    new = pl.map_batches([pl.col(name) for name in inputs], apply, return_dtype=struct, is_elementwise=True)
+    fields = [pl.col(made).struct.field(name) for name in outputs]
+    return frame.with_columns(new.alias(made)).with_columns(fields).drop(made)

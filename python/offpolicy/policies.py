@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from offpolicy.aggregation import Aggregation
 from offpolicy.errors import OffPolicyError, UsageError
-from offpolicy.grid import Grid
 from offpolicy.protocols import Floats, Policy, States, Step, ValueModel
 
 Legal: TypeAlias = Callable[[States], NDArray[np.bool_]]
@@ -51,7 +51,7 @@ class TabularPolicy:
     """
 
     table: Floats
-    grid: Grid
+    grid: Aggregation
 
     def __post_init__(self) -> None:
         """Refuses a table that does not hold probabilities."""
@@ -92,7 +92,11 @@ class Mixture:
     def probabilities(self, states: States, step: Step) -> Floats:
         """The mixture, a row at a time."""
         ours, theirs = self.policy.probabilities(states, step), self.behavior.probabilities(states, step)
-        if ours.shape != theirs.shape:
+        return self.mixed(ours, theirs)
+
+    def mixed(self, ours: Floats, theirs: Floats) -> Floats:
+        """(1-α)π + απ0 of probabilities at hand."""
+        if ours.shape[-1] != theirs.shape[-1]:
             raise OffPolicyError(f"policies of {ours.shape[-1]} and {theirs.shape[-1]} actions cannot be mixed")
         return (1 - self.alpha) * ours + self.alpha * theirs
 

@@ -4,8 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
+from offpolicy.aggregation import Aggregation
 from offpolicy.policies import FromClassifier, Mixture, TabularPolicy, Uniform
 from offpolicy.protocols import Floats, Policy, States
+
+
+def exact_table(policy: Policy, aggregation: Aggregation, actions: int) -> Floats | None:
+    """π(a|cell), (cells, actions) or (steps, cells, actions), if that is all the policy looks at; otherwise None."""
+    if isinstance(policy, TabularPolicy) and policy.grid == aggregation and policy.table.shape[-1] == actions:
+        return policy.table
+    if isinstance(policy, Uniform) and policy.legal is None and policy.actions == actions:
+        return np.full((aggregation.cells, actions), 1 / actions)
+    if isinstance(policy, Mixture):
+        ours = exact_table(policy.policy, aggregation, actions)
+        theirs = exact_table(policy.behavior, aggregation, actions)
+        if ours is not None and theirs is not None:
+            return policy.mixed(ours, theirs)
+    return None
 
 
 def table_at(policy: Policy, states: States, horizon: int) -> Floats:

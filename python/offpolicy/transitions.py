@@ -178,5 +178,4 @@ def _is_number(dtype: pl.DataType) -> bool:
 
 
 def _matrix(frame: pl.DataFrame, names: Sequence[str]) -> States:
-    columns = [frame[name].to_numpy() for name in names]
-    return np.stack(columns, axis=1)
+    return np.stack([frame[name].to_numpy() for name in names]).T  # a column in one piece

@@ -1,9 +1,10 @@
-//! `offpolicy._core`: Arrow streams and Parquet files in, partial results and estimates out. Conversion only; the
+//! `offpolicy._core`: Arrow streams, Parquet files and NumPy arrays in, partial results and estimates out. Conversion only; the
 //! statistics are in `offpolicy-core`.
 
 mod columns;
 mod errors;
 mod kernel;
+mod mdp;
 mod parquet_files;
 mod partial;
 mod particles;
@@ -30,6 +31,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(spool::spool, module)?)?;
     module.add_function(wrap_pyfunction!(kernel::kernel_smooth, module)?)?;
     module.add_class::<kernel::KernelModel>()?;
+    module.add_class::<mdp::Transitions>()?;
+    module.add_class::<mdp::TabularModel>()?;
+    module.add_function(wrap_pyfunction!(mdp::grid_cells, module)?)?;
+    module.add_function(wrap_pyfunction!(mdp::tabular_lookup, module)?)?;
     module.add_function(wrap_pyfunction!(quantile::student_t_quantile, module)?)?;
     module.add_class::<particles::Marginals>()?;
     module.add_function(wrap_pyfunction!(particles::nearest, module)?)?;

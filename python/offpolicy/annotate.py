@@ -1,0 +1,136 @@
+"""Adds to each logged step what a target policy and a fitted model say of it.
+
+    target_prob = π(a|s),    q_hat = Q̂(s, a),    v_hat = V̂(s) = Σ_a π(a|s) Q̂(s, a),    r_hat = R̂(s, a)
+
+with the steps that remain after it. Each row is annotated by itself, so a frame, a query and a Parquet file of any size
+get the same numbers.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, overload
+
+import polars as pl
+
+from offpolicy import polars_calls
+from offpolicy.annotator import MODELLED, Annotator
+from offpolicy.columns import ANNOTATED, Columns, PolicyColumns
+from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.protocols import Policy, ValueModel
+from offpolicy.sources import FrameSource, open_log
+
+
+@overload
+def annotate(
+    log: pl.DataFrame,
+    policy: Policy | None = ...,
+    model: ValueModel | None = ...,
+    columns: Columns | None = ...,
+    into: PolicyColumns | None = ...,
+    first_step: int | None = ...,
+    threads: int | None = ...,
+) -> pl.DataFrame: ...
+@overload
+def annotate(
+    log: Any,
+    policy: Policy | None = ...,
+    model: ValueModel | None = ...,
+    columns: Columns | None = ...,
+    into: PolicyColumns | None = ...,
+    first_step: int | None = ...,
+    threads: int | None = ...,
+) -> Any: ...
+def annotate(
+    log: Any,
+    policy: Policy | None = None,
+    model: ValueModel | None = None,
+    columns: Columns | None = None,
+    into: PolicyColumns | None = None,
+    first_step: int | None = None,
+    threads: int | None = None,
+) -> Any:
+    """The log with the columns that a policy and a model imply; one that is there already is replaced.
+
+    Parameters
+    ----------
+    log
+        Any log that `evaluate` reads. A table in memory comes back as a frame; a lazy frame, Parquet files and other
+        streams come back as a lazy frame, which annotates in batches as it is read.
+    policy, model
+        π, which gives `target_prob`, and the values of π, which give `q_hat`, `v_hat` and `r_hat`; one may be left out.
+    columns
+        The names of the log's columns, and of those to write. States are in `Columns(state=...)`, or in the
+        `state_columns` that the model or policy knows, or in all columns named `state…`.
+    into
+        Names of the columns to write where a log is annotated for several policies; only those named are written.
+        `evaluate(policies=...)` takes the same object.
+    first_step
+        0 or 1: how the first step of an episode is numbered. By default the log's first row says so, which is read
+        at once.
+    threads
+        At most so many; all processors by default.
+
+    Examples
+    --------
+    >>> import offpolicy as op, polars as pl
+    >>> log = pl.DataFrame({"episode": [0, 0], "step": [0, 1], "state": [0, 1], "action": [1, 0], "reward": [1.0, 2.0]})
+    >>> domain = op.LoggedDomain(state_columns=("state",), actions=2, horizon=2, reward_range=(0.0, 2.0))
+    >>> pi = op.policies.Uniform(2)
+    >>> model = op.fitter("tabular", aggregate=op.Grid((2,))).fit(log, domain)
+    >>> op.annotate(log, pi, model.values(pi, horizon=2, discount=1.0)).select("target_prob", "q_hat", "v_hat", "r_hat")
+    shape: (2, 4)
+    ┌─────────────┬───────┬───────┬───────┐
+    │ target_prob ┆ q_hat ┆ v_hat ┆ r_hat │
+    │ ---         ┆ ---   ┆ ---   ┆ ---   │
+    │ f64         ┆ f64   ┆ f64   ┆ f64   │
+    ╞═════════════╪═══════╪═══════╪═══════╡
+    │ 0.5         ┆ 2.0   ┆ 1.25  ┆ 1.0   │
+    │ 0.5         ┆ 2.0   ┆ 1.0   ┆ 2.0   │
+    └─────────────┴───────┴───────┴───────┘
+    """
+    if policy is None and model is None:
+        raise UsageError("annotate needs a policy=, a model= or both")
+    source, columns = open_log(log), columns or Columns()
+    outputs = _outputs(policy, model, columns, into)
+    known = getattr(model, "state_columns", None) or getattr(policy, "state_columns", None) or ()
+    states = columns.states(source.columns, known)
+    action, step = columns.need("action", source.columns), columns.need("step", source.columns)
+    episode = columns.find("episode", source.columns)
+    query = source.lazy()
+    if first_step is None:
+        first = query.select(step).head(1).collect()
+        first_step = int(first[step][0]) if first.height and first[step][0] is not None else 0
+    if first_step not in (0, 1):
+        raise UsageError(f"steps count from 0 or from 1, but column {step!r} begins with {first_step}")
+    annotator = Annotator(
+        policy, model, outputs, states, action, step, episode, first_step, threads or os.cpu_count() or 1
+    )
+    inputs = list(dict.fromkeys([*states, action, step, *([episode] if episode else [])]))
+    if isinstance(source, FrameSource):
+        return source.frame.with_columns(annotator(source.frame.select(inputs)).get_columns())
+
+    def batch(frame: pl.DataFrame, keep: object = source) -> pl.DataFrame:
+        try:
+            return annotator(frame)
+        except OffPolicyError as error:  # Polars raises it anew, from its class and text alone
+            raise OffPolicyError(str(error)) from None
+
+    return polars_calls.add_columns(query, inputs, list(outputs.values()), batch)
+
+
+def _outputs(
+    policy: Policy | None, model: ValueModel | None, columns: Columns, into: PolicyColumns | None
+) -> dict[str, str]:
+    """What to write, by role."""
+    possible = [*(["target_prob"] if policy is not None else []), *(MODELLED if model is not None else [])]
+    if into is None:
+        return {role: getattr(columns, role) for role in possible}
+    wanted = {role: name for role in ANNOTATED if (name := getattr(into, role)) is not None}
+    missing = [role for role in wanted if role not in possible]
+    if missing or not wanted:
+        needs = "a policy=" if "target_prob" in missing else "a model="
+        raise UsageError(f"into= names {missing[0] if missing else 'no column to write'}, which needs {needs}")
+    if len(set(wanted.values())) < len(wanted):
+        raise UsageError(f"into= names a column twice: {', '.join(wanted.values())}")
+    return wanted

@@ -1,0 +1,115 @@
+"""Q̂, V̂ and R̂ of a tabular model, looked up by cell, action and step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offpolicy import _core
+from offpolicy.aggregation import Aggregation
+from offpolicy.errors import OffPolicyError
+from offpolicy.mdp import SparseModel
+from offpolicy.policies import TabularPolicy
+from offpolicy.protocols import Actions, Floats, Policy, States, Step, ValueModel
+from offpolicy.tabulation import exact_table
+
+
+@dataclass(frozen=True, eq=False)
+class TabularValues:
+    """The values of one policy; `v` is (horizon, cells), row t with horizon - t steps to go."""
+
+    sparse: SparseModel
+    aggregation: Aggregation
+    v: Floats
+    discount: float
+    state_columns: tuple[str, ...] = ()
+    _tables: Tables = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Puts V where the core finds it."""
+        object.__setattr__(self, "_tables", Tables.of(None, self))
+
+    @property
+    def horizon(self) -> int:
+        """H."""
+        return len(self.v)
+
+    @property
+    def actions(self) -> int:
+        """|A|."""
+        return self.sparse.actions
+
+    def q_hat(self, states: States, actions: Actions, step: Step) -> Floats:
+        """R̂(s, a) + γ Σ P̂(s'|s, a) V̂(s')."""
+        return self._column(1, self.aggregation.index(states), actions, step)
+
+    def v_hat(self, states: States, step: Step) -> Floats:
+        """V̂(s)."""
+        return self._column(2, self.aggregation.index(states), np.zeros(len(states), dtype=np.int64), step)
+
+    def r_hat(self, states: States, actions: Actions) -> Floats:
+        """R̂(s, a)."""
+        return self._column(3, self.aggregation.index(states), actions, 0)
+
+    def _column(self, which: int, cells: NDArray[np.int64], actions: Actions, step: Step) -> Floats:
+        steps = np.broadcast_to(np.asarray(step, dtype=np.int64), cells.shape)
+        a, wanted = np.asarray(actions, dtype=np.int64), [i == which for i in range(4)]
+        try:
+            found = self._tables.look_up(cells, np.ascontiguousarray(a), np.ascontiguousarray(steps), 0, wanted, 1)
+        except IndexError as error:
+            row = error.args[0]
+            raise OffPolicyError(
+                f"row {row}: action {a[row]} at step {steps[row]}: actions are 0 to {self.actions - 1} and steps "
+                f"0 to {self.horizon - 1}"
+            ) from None
+        column = found[which]
+        assert column is not None
+        return column
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """A policy's table, a model's values or both over the same cells, as the core looks them up."""
+
+    aggregation: Aggregation
+    shape: tuple[int, int, int]  # horizon, cells, actions
+    policy: Floats | None
+    values: tuple[_core.TabularModel, Floats, float] | None
+
+    @classmethod
+    def of(cls, policy: Policy | None, model: ValueModel | None) -> Tables | None:
+        """The tables that say all of a model, a policy or both; None where neither has one."""
+        if isinstance(model, TabularValues):
+            shape = (model.horizon, model.sparse.states, model.sparse.actions)
+            table = None if policy is None else exact_table(policy, model.aggregation, model.actions)
+            if table is not None and table.ndim == 3:
+                table = table[: model.horizon] if len(table) >= model.horizon else None
+            values = (model.sparse.core, np.ascontiguousarray(model.v).ravel(), float(model.discount))
+            return cls(model.aggregation, shape, _flat(table), values)
+        if isinstance(policy, TabularPolicy):
+            table = policy.table
+            horizon = len(table) if table.ndim == 3 else np.iinfo(np.int64).max
+            return cls(policy.grid, (horizon, *table.shape[-2:]), _flat(table), None)
+        return None
+
+    def look_up(
+        self,
+        cells: NDArray[np.int64],
+        actions: NDArray[Any],
+        steps: NDArray[Any],
+        first_step: int,
+        wanted: Sequence[bool],
+        threads: int,
+    ) -> list[Floats | None]:
+        """π(a|s), Q̂, V̂ and R̂ where wanted and there; `IndexError` has the first row that is in no table."""
+        return _core.tabular_lookup(
+            cells, actions, steps, first_step, self.shape, self.policy, self.values, wanted, threads
+        )
+
+
+def _flat(table: Floats | None) -> Floats | None:
+    return None if table is None else np.ascontiguousarray(table, dtype=np.float64).ravel()

@@ -1,0 +1,267 @@
+"""Building blocks for tabular models: counting transitions, and dynamic programming on what was counted.
+
+    R̂(s, a) = mean reward,    P̂(s'|s, a) = N(s, a, s') / N(s, a)
+    Q^h(s, a) = R̂(s, a) + γ Σ P̂(s'|s, a) V^{h-1}(s'),    V^h(s) = Σ_a π(a|s) Q^h(s, a),    V^0 = 0
+
+States and actions are whole numbers from 0. An episode that ends goes to a state of value 0, which is not stored: what
+the successors of a pair lack to probability 1 is its chance to end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from offpolicy import _core
+from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.protocols import Floats
+
+
+class TransitionCounts:
+    """Counts of a log's transitions; those of its parts merge, in any order and bit for bit, into those of the log.
+
+    >>> from offpolicy.mdp import TransitionCounts
+    >>> counts = TransitionCounts(states=2, actions=2)
+    >>> counts.add(states=[0, 0], actions=[1, 1], rewards=[1.0, 4.0], next_states=[0, 1], terminal=[False, True])
+    >>> counts.visits
+    array([[0, 2],
+           [0, 0]], dtype=uint64)
+    >>> model = counts.model(unseen_reward=-1.0)
+    >>> model.rewards
+    array([[-1. ,  2.5],
+           [-1. , -1. ]])
+    """
+
+    def __init__(self, states: int, actions: int) -> None:
+        """Counts of nothing."""
+        self.states, self.actions = states, actions
+        try:
+            self._core = _core.Transitions(states, actions)
+        except (ValueError, OverflowError) as error:
+            raise UsageError(str(error)) from None
+
+    def add(
+        self,
+        states: ArrayLike,
+        actions: ArrayLike,
+        rewards: ArrayLike,
+        next_states: ArrayLike,
+        terminal: ArrayLike | None = None,
+        known: ArrayLike | None = None,
+    ) -> None:
+        """Counts steps (s, a, r, s').
+
+        `terminal` says where the episode ends, `known` where s' is known or the episode ends; in other rows s' is not
+        looked at, and only the reward counts.
+        """
+        s = _integers(states, "states")
+        try:
+            self._core.add(
+                s,
+                _integers(actions, "actions"),
+                _floats(rewards, "rewards"),
+                _integers(next_states, "next_states"),
+                np.zeros(len(s), dtype=bool) if terminal is None else _flags(terminal),
+                np.ones(len(s), dtype=bool) if known is None else _flags(known),
+            )
+        except IndexError as error:
+            row, what, value = error.args
+            size = self.actions if what == "action" else self.states
+            expected = "finite" if what == "reward" else f"from 0 to {size - 1}"
+            raise OffPolicyError(f"row {row}: the {what} is {value:g}, must be {expected}") from None
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+
+    def merge(self, other: TransitionCounts) -> None:
+        """Adds the counts of another part of the log."""
+        try:
+            self._core.merge(other._core if other is not self else TransitionCounts.from_bytes(self.to_bytes())._core)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+
+    @property
+    def visits(self) -> NDArray[np.uint64]:
+        """N(s, a)."""
+        return self._core.visits()
+
+    def model(self, unseen_reward: float) -> SparseModel:
+        """Frequencies and mean rewards; a pair never seen has `unseen_reward` and leads back to its state."""
+        if not np.isfinite(unseen_reward):
+            raise UsageError(f"unseen_reward must be finite, not {unseen_reward}")
+        return SparseModel(self._core.model(unseen_reward))
+
+    def to_bytes(self) -> bytes:
+        """The counts in a form that travels, with a version and a checksum."""
+        return self._core.encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> TransitionCounts:
+        """The counts that `to_bytes` wrote.
+
+        >>> from offpolicy.mdp import TransitionCounts
+        >>> TransitionCounts.from_bytes(TransitionCounts(3, 2).to_bytes()).states
+        3
+        """
+        try:
+            core = _core.Transitions.decode(content)
+        except ValueError as error:
+            raise OffPolicyError(str(error)) from None
+        counts = cls.__new__(cls)
+        counts._core = core
+        counts.states, counts.actions = core.visits().shape
+        return counts
+
+
+class SparseModel:
+    """R̂(s, a), and P̂(s'|s, a) with a row of successors for each pair."""
+
+    def __init__(self, core: _core.TabularModel) -> None:
+        """Wraps what the core made; see `from_dense` and `TransitionCounts.model`."""
+        self.core = core
+
+    @classmethod
+    def from_dense(cls, rewards: ArrayLike, transitions: ArrayLike) -> SparseModel:
+        """The model of an (S, A) array of rewards and an (S, A, S) array of probabilities.
+
+        >>> import numpy as np
+        >>> from offpolicy.mdp import SparseModel
+        >>> SparseModel.from_dense(np.ones((2, 1)), np.zeros((2, 1, 2))).states
+        2
+        """
+        r, p = np.asarray(rewards, dtype=float), np.asarray(transitions, dtype=float)
+        if r.ndim != 2 or p.shape != (*r.shape, r.shape[0]):
+            raise UsageError(f"rewards (S, A) and transitions (S, A, S) do not fit: {r.shape} and {p.shape}")
+        rows = p.reshape(-1, len(r))
+        pair, successor = map(np.ascontiguousarray, np.nonzero(rows))
+        start = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(pair, minlength=len(rows)), out=start[1:])
+        try:
+            core = _core.TabularModel(len(r), r.shape[1], r.ravel(), start, successor, rows[pair, successor])
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        return cls(core)
+
+    @property
+    def states(self) -> int:
+        """|S|."""
+        return self.core.states
+
+    @property
+    def actions(self) -> int:
+        """|A|."""
+        return self.core.actions
+
+    @property
+    def rewards(self) -> Floats:
+        """R̂ as an (S, A) array."""
+        return self.core.rewards()
+
+    def successors(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+        """P̂ as `(start, next, probability)`: those of pair i = s·A + a are start[i] to start[i + 1] - 1."""
+        return self.core.successors()
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """The best stationary policy: its action in each state, and its values."""
+
+    actions: NDArray[np.uint32]
+    values: Floats
+    sweeps: int
+
+
+def evaluate_policies(model: SparseModel, policies: Sequence[ArrayLike], horizon: int, discount: float) -> list[Floats]:
+    """V of each policy as a (horizon, S) array: row t has horizon - t steps to go.
+
+    A policy is an (S, A) array of probabilities, or (horizon, S, A) where it depends on the step. Several at once cost
+    little more than one.
+
+    >>> import numpy as np
+    >>> from offpolicy.mdp import SparseModel, evaluate_policies
+    >>> forever = SparseModel.from_dense(rewards=[[1.0]], transitions=[[[1.0]]])
+    >>> evaluate_policies(forever, [np.ones((1, 1))], horizon=3, discount=0.5)
+    [array([[1.75],
+           [1.5 ],
+           [1.  ]])]
+    """
+    check_horizon(horizon, discount)
+    shape = (model.states, model.actions)
+    tables = []
+    for i, policy in enumerate(policies):
+        table = np.ascontiguousarray(policy, dtype=np.float64)
+        if table.shape not in (shape, (horizon, *shape)):
+            raise UsageError(f"policy {i} must be {shape} or {(horizon, *shape)}, not {table.shape}")
+        tables.append(table.ravel())
+    return model.core.evaluate(tables, horizon, float(discount))
+
+
+def q_values(model: SparseModel, v: ArrayLike, step: int, discount: float) -> Floats:
+    """Q as an (S, A) array at a step, from V as `evaluate_policies` gives it.
+
+    >>> import numpy as np
+    >>> from offpolicy.mdp import SparseModel, evaluate_policies, q_values
+    >>> forever = SparseModel.from_dense(rewards=[[1.0, 2.0]], transitions=[[[1.0], [0.0]]])
+    >>> v = evaluate_policies(forever, [np.array([[1.0, 0.0]])], horizon=3, discount=0.5)[0]
+    >>> q_values(forever, v, step=0, discount=0.5)
+    array([[1.75, 2.  ]])
+    """
+    try:
+        return model.core.q_table(np.ascontiguousarray(v, dtype=np.float64).ravel(), step, discount)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(str(error)) from None
+
+
+def optimal_policy(
+    model: SparseModel, discount: float, maximize: bool = True, legal: ArrayLike | None = None
+) -> Optimum:
+    """The best stationary policy, or the worst, among the legal actions; the first of equal actions is taken.
+
+    Value iteration until no value changes by more than 1e-10 of the largest reward δ: V is then within δ/(1 - γ) of the
+    optimum, and actions that differ by less than that are equal. `legal` is an (S, A) array.
+
+    >>> import numpy as np
+    >>> from offpolicy.mdp import SparseModel, optimal_policy
+    >>> model = SparseModel.from_dense(rewards=[[1.0, 3.0]], transitions=[[[1.0], [0.0]]])
+    >>> optimal_policy(model, discount=0.5).actions, optimal_policy(model, discount=0.9).actions
+    (array([1], dtype=uint32), array([0], dtype=uint32))
+    """
+    mask = None
+    if legal is not None:
+        mask = _flags(legal)
+        if mask.shape != (model.states, model.actions):
+            raise UsageError(f"legal must be {(model.states, model.actions)}, not {mask.shape}")
+        mask = mask.ravel()
+    try:
+        return Optimum(*model.core.optimum(float(discount), maximize, mask))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def check_horizon(horizon: int, discount: float) -> None:
+    """Refuses numbers without a meaning."""
+    if horizon < 1:
+        raise UsageError(f"horizon must be at least 1, not {horizon}")
+    if not 0 <= discount <= 1:
+        raise UsageError(f"discount must be between 0 and 1, not {discount}")
+
+
+def _integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
+    array = np.asarray(values)
+    if array.ndim != 1 or not (np.issubdtype(array.dtype, np.integer) or array.size == 0):
+        raise UsageError(f"{name} must be a row of whole numbers, not {array.dtype} of shape {array.shape}")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _floats(values: ArrayLike, name: str) -> Floats:
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise UsageError(f"{name} must be a row of numbers, not of shape {array.shape}")
+    return array
+
+
+def _flags(values: ArrayLike) -> NDArray[Any]:
+    return np.ascontiguousarray(values, dtype=bool)

@@ -1,0 +1,385 @@
+//! Counts of a log's transitions, from which a tabular model is made:
+//!
+//!     N(s, a),   Σ r over the steps that took a in s,   N(s, a, s')
+//!
+//! They are sums, so the counts of a log's parts merge, in any order and bit for bit, into those of the log. A step
+//! whose successor is not known (the log was cut there) counts for its reward only.
+
+use serde::{Deserialize, Serialize};
+
+use super::model::Model;
+use super::reward_sum::RewardSums;
+use crate::wire::{self, NotAState};
+
+/// What the bytes of counts begin with, inside their envelope.
+const KIND: &str = "transition-counts-1";
+
+/// Steps of a log as indices.
+#[derive(Clone, Copy, Debug)]
+pub struct Steps<'a> {
+    /// s
+    pub states: &'a [i64],
+    /// a
+    pub actions: &'a [i64],
+    /// r
+    pub rewards: &'a [f64],
+    /// s'; not looked at where the episode ends or s' is not known.
+    pub next_states: &'a [i64],
+    /// The episode ends here.
+    pub terminal: &'a [bool],
+    /// s' is known, or the episode ends.
+    pub known: &'a [bool],
+}
+
+/// Why steps cannot be counted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BadSteps {
+    /// Arrays of different lengths.
+    Lengths,
+    /// A row with a value that does not exist: the row, what it is, and its value.
+    Row(usize, &'static str, f64),
+    /// Counts over other numbers of states and actions.
+    Shape,
+    /// No states or actions, or more pairs than 32 bits count.
+    Size,
+}
+
+/// Mergeable counts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Counts {
+    states: usize,
+    actions: usize,
+    /// N(s, a)
+    visits: Vec<u64>,
+    rewards: RewardSums,
+    successors: Successors,
+}
+
+/// N(s, a, s') by rows of pairs: s' ascending, |S| for the end.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Successors {
+    start: Vec<usize>,
+    next: Vec<u32>,
+    count: Vec<u64>,
+}
+
+impl Successors {
+    fn none(pairs: usize) -> Self {
+        Self { start: vec![0; pairs + 1], next: vec![], count: vec![] }
+    }
+
+    fn row(&self, pair: usize) -> impl Iterator<Item = (u32, u64)> {
+        let range = self.start[pair]..self.start[pair + 1];
+        self.next[range.clone()].iter().copied().zip(self.count[range].iter().copied())
+    }
+
+    /// Ends the row of a pair.
+    fn close(&mut self, pair: usize) {
+        self.start[pair + 1] = self.next.len();
+    }
+
+    fn push(&mut self, next: u32, count: u64) {
+        self.next.push(next);
+        self.count.push(count);
+    }
+
+    /// Both, row by row.
+    fn merged(&self, other: &Self) -> Self {
+        let pairs = self.start.len() - 1;
+        let mut sum = Self::none(pairs);
+        sum.next.reserve(self.next.len() + other.next.len());
+        sum.count.reserve(self.next.len() + other.next.len());
+        for pair in 0..pairs {
+            let (mut ours, mut theirs) = (self.row(pair).peekable(), other.row(pair).peekable());
+            loop {
+                let (a, b) = (ours.peek().copied(), theirs.peek().copied());
+                match (a, b) {
+                    (Some((s, n)), Some((t, m))) if s == t => {
+                        sum.push(s, n + m);
+                        ours.next();
+                        theirs.next();
+                    }
+                    (Some((s, n)), b) if b.is_none_or(|(t, _)| s < t) => {
+                        sum.push(s, n);
+                        ours.next();
+                    }
+                    (_, Some((t, m))) => {
+                        sum.push(t, m);
+                        theirs.next();
+                    }
+                    (_, None) => break,
+                }
+            }
+            sum.close(pair);
+        }
+        sum
+    }
+
+    fn is_consistent(&self, pairs: usize, states: usize) -> bool {
+        self.start.len() == pairs + 1
+            && self.start[0] == 0
+            && self.start.is_sorted()
+            && self.start[pairs] == self.next.len()
+            && self.next.len() == self.count.len()
+            && self.count.iter().all(|&n| n > 0)
+            && self.start.windows(2).all(|row| {
+                let next = &self.next[row[0]..row[1]];
+                next.is_sorted_by(|a, b| a < b) && next.last().is_none_or(|&last| last as usize <= states)
+            })
+    }
+}
+
+impl Counts {
+    /// Counts of nothing.
+    pub fn new(states: usize, actions: usize) -> Result<Self, BadSteps> {
+        let pairs = states.checked_mul(actions).filter(|&pairs| pairs > 0 && pairs < u32::MAX as usize);
+        let pairs = pairs.ok_or(BadSteps::Size)?;
+        let rewards = RewardSums::new(pairs);
+        Ok(Self { states, actions, visits: vec![0; pairs], rewards, successors: Successors::none(pairs) })
+    }
+
+    /// |S|
+    pub fn states(&self) -> usize {
+        self.states
+    }
+
+    /// |A|
+    pub fn actions(&self) -> usize {
+        self.actions
+    }
+
+    /// N(s, a) by pair.
+    pub fn visits(&self) -> &[u64] {
+        &self.visits
+    }
+
+    /// Counts steps; after an error nothing has been counted.
+    pub fn add(&mut self, steps: &Steps) -> Result<(), BadSteps> {
+        let (pairs, next) = self.indices(steps)?;
+        for (&pair, &reward) in pairs.iter().zip(steps.rewards) {
+            self.visits[pair as usize] += 1;
+            self.rewards.add(pair as usize, reward);
+        }
+        let counted = self.count(&pairs, &next);
+        self.successors = if self.successors.next.is_empty() { counted } else { self.successors.merged(&counted) };
+        Ok(())
+    }
+
+    /// The pair and the successor of each row, checked; `UNKNOWN` where there is none.
+    fn indices(&self, steps: &Steps) -> Result<(Vec<u32>, Vec<u32>), BadSteps> {
+        let n = steps.states.len();
+        let lengths = [steps.actions.len(), steps.rewards.len(), steps.next_states.len()];
+        if lengths.iter().chain(&[steps.terminal.len(), steps.known.len()]).any(|&len| len != n) {
+            return Err(BadSteps::Lengths);
+        }
+        let (states, actions) = (self.states as u64, self.actions as u64);
+        let (mut pairs, mut next) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        for row in 0..n {
+            let (s, a) = (steps.states[row].cast_unsigned(), steps.actions[row].cast_unsigned());
+            let follows = if steps.terminal[row] {
+                states
+            } else if steps.known[row] {
+                steps.next_states[row].cast_unsigned()
+            } else {
+                u64::from(UNKNOWN)
+            };
+            let known = follows < states || steps.terminal[row] || !steps.known[row];
+            if s >= states || a >= actions || !known || !steps.rewards[row].is_finite() {
+                return Err(self.fault(steps, row));
+            }
+            pairs.push((s * actions + a) as u32);
+            next.push(follows as u32);
+        }
+        Ok((pairs, next))
+    }
+
+    #[cold]
+    fn fault(&self, steps: &Steps, row: usize) -> BadSteps {
+        let outside = |index: i64, size: usize| index < 0 || index >= size as i64;
+        let (s, a, r) = (steps.states[row], steps.actions[row], steps.rewards[row]);
+        if outside(s, self.states) {
+            BadSteps::Row(row, "state", s as f64)
+        } else if outside(a, self.actions) {
+            BadSteps::Row(row, "action", a as f64)
+        } else if !r.is_finite() {
+            BadSteps::Row(row, "reward", r)
+        } else {
+            BadSteps::Row(row, "next state", steps.next_states[row] as f64)
+        }
+    }
+
+    /// N(s, a, s') of a batch: rows are put in order of their pair, then counted pair by pair.
+    fn count(&self, pairs: &[u32], next: &[u32]) -> Successors {
+        let mut end = vec![0u32; self.visits.len() + 1];
+        for (&pair, _) in pairs.iter().zip(next).filter(|&(_, &next)| next != UNKNOWN) {
+            end[pair as usize] += 1;
+        }
+        let mut total = 0;
+        end.iter_mut().for_each(|end| total = std::mem::replace(end, total) + total);
+        let mut by_pair = vec![0u32; total as usize];
+        for (&pair, &next) in pairs.iter().zip(next).filter(|&(_, &next)| next != UNKNOWN) {
+            let place = &mut end[pair as usize];
+            by_pair[*place as usize] = next;
+            *place += 1;
+        }
+        let mut counted = Successors::none(self.visits.len());
+        let (mut times, mut found, mut start) = (vec![0u64; self.states + 1], vec![], 0);
+        for (pair, &end) in end[..self.visits.len()].iter().enumerate() {
+            for &next in &by_pair[start..end as usize] {
+                if times[next as usize] == 0 {
+                    found.push(next);
+                }
+                times[next as usize] += 1;
+            }
+            found.sort_unstable();
+            for next in found.drain(..) {
+                counted.push(next, std::mem::take(&mut times[next as usize]));
+            }
+            counted.close(pair);
+            start = end as usize;
+        }
+        counted
+    }
+
+    /// Adds the counts of another part of the log.
+    pub fn merge(&mut self, other: &Self) -> Result<(), BadSteps> {
+        if (self.states, self.actions) != (other.states, other.actions) {
+            return Err(BadSteps::Shape);
+        }
+        self.visits.iter_mut().zip(&other.visits).for_each(|(ours, theirs)| *ours += theirs);
+        self.rewards.merge(&other.rewards);
+        self.successors = self.successors.merged(&other.successors);
+        Ok(())
+    }
+
+    /// R̂ and P̂ by frequencies. A pair that was never seen has the reward `unseen_reward` and leads back to its state;
+    /// so does one whose successor was never known, with the reward that was seen.
+    pub fn model(&self, unseen_reward: f64) -> Model {
+        let (mut start, mut next, mut probability) = (vec![0], vec![], vec![]);
+        let mut rewards = Vec::with_capacity(self.visits.len());
+        for (pair, &visits) in self.visits.iter().enumerate() {
+            rewards.push(if visits > 0 { self.rewards.mean(pair, visits) } else { unseen_reward });
+            let total: u64 = self.successors.row(pair).map(|(_, n)| n).sum();
+            if total == 0 {
+                next.push((pair / self.actions) as u32);
+                probability.push(1.0);
+            }
+            for (s, n) in self.successors.row(pair).filter(|&(s, _)| (s as usize) < self.states) {
+                next.push(s);
+                probability.push(n as f64 / total as f64);
+            }
+            start.push(next.len());
+        }
+        Model::from_counts(self.states, self.actions, rewards, start, next, probability)
+    }
+
+    /// Bytes with a version and a checksum.
+    pub fn encode(&self) -> Result<Vec<u8>, NotAState> {
+        wire::encode(&(KIND, self))
+    }
+
+    /// The counts that were encoded.
+    pub fn decode(bytes: &[u8]) -> Result<Self, NotAState> {
+        let (kind, counts): (String, Self) = wire::decode(bytes)?;
+        let pairs = counts.states.checked_mul(counts.actions).unwrap_or(0);
+        let fits = pairs > 0 && pairs < u32::MAX as usize && counts.visits.len() == pairs;
+        let fits = fits && counts.rewards.len() == pairs && counts.rewards.is_consistent();
+        if kind != KIND || !fits || !counts.successors.is_consistent(pairs, counts.states) {
+            return Err(NotAState("not the counts of transitions"));
+        }
+        Ok(counts)
+    }
+}
+
+/// A successor that the log does not tell.
+const UNKNOWN: u32 = u32::MAX;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// s, a, r, s', and whether it ends or is known.
+    type Row = (i64, i64, f64, i64, bool, bool);
+
+    fn counts(rows: &[Row]) -> Counts {
+        let mut counts = Counts::new(3, 2).unwrap();
+        add(&mut counts, rows).unwrap();
+        counts
+    }
+
+    fn add(counts: &mut Counts, rows: &[Row]) -> Result<(), BadSteps> {
+        counts.add(&Steps {
+            states: &rows.iter().map(|row| row.0).collect::<Vec<_>>(),
+            actions: &rows.iter().map(|row| row.1).collect::<Vec<_>>(),
+            rewards: &rows.iter().map(|row| row.2).collect::<Vec<_>>(),
+            next_states: &rows.iter().map(|row| row.3).collect::<Vec<_>>(),
+            terminal: &rows.iter().map(|row| row.4).collect::<Vec<_>>(),
+            known: &rows.iter().map(|row| row.5 || row.4).collect::<Vec<_>>(),
+        })
+    }
+
+    #[test]
+    fn frequencies_and_means() {
+        let rows = [
+            (0, 1, 1.0, 2, false, true),
+            (0, 1, 2.0, 1, false, true),
+            (0, 1, 6.0, 9, true, true),
+            (0, 1, 3.0, -1, false, false),
+        ];
+        let model = counts(&rows).model(-5.0);
+        assert_eq!(model.rewards(), [-5.0, 3.0, -5.0, -5.0, -5.0, -5.0]);
+        assert_eq!(model.successors(1).collect::<Vec<_>>(), [(1, 1.0 / 3.0), (2, 1.0 / 3.0)]);
+        assert_eq!(model.successors(0).collect::<Vec<_>>(), [(0, 1.0)]);
+        assert_eq!(model.successors(5).collect::<Vec<_>>(), [(2, 1.0)]);
+    }
+
+    #[test]
+    fn a_pair_that_always_ends_has_no_successor() {
+        let model = counts(&[(1, 0, 4.0, 0, true, true)]).model(0.0);
+        assert_eq!(model.successors(2).count(), 0);
+    }
+
+    #[test]
+    fn a_pair_whose_successor_is_unknown_keeps_its_reward() {
+        let model = counts(&[(1, 0, 4.0, 0, false, false)]).model(0.0);
+        assert_eq!((model.rewards()[2], model.successors(2).collect::<Vec<_>>()), (4.0, vec![(1, 1.0)]));
+    }
+
+    #[test]
+    fn bad_rows_are_named_and_nothing_is_counted() {
+        let mut counts = Counts::new(3, 2).unwrap();
+        let good = (0, 0, 1.0, 1, false, true);
+        for (bad, found) in [
+            ((3, 0, 1.0, 1, false, true), BadSteps::Row(1, "state", 3.0)),
+            ((0, -1, 1.0, 1, false, true), BadSteps::Row(1, "action", -1.0)),
+            ((0, 0, 1.0, 3, false, true), BadSteps::Row(1, "next state", 3.0)),
+            ((0, 0, f64::INFINITY, 1, false, true), BadSteps::Row(1, "reward", f64::INFINITY)),
+        ] {
+            assert_eq!(add(&mut counts, &[good, bad]), Err(found));
+        }
+        assert_eq!(counts.visits(), [0; 6]);
+        assert_eq!(Counts::new(0, 2).map(|_| ()), Err(BadSteps::Size));
+        assert_eq!(Counts::new(1 << 40, 2).map(|_| ()), Err(BadSteps::Size));
+    }
+
+    proptest! {
+        #[test]
+        fn parts_merge_in_any_order_to_the_same_bytes(
+            rows in prop::collection::vec((0..3i64, 0..2i64, -1e3..1e3f64, 0..3i64, any::<bool>(), any::<bool>()), 0..60),
+            cuts in prop::collection::vec(0..60usize, 2)
+        ) {
+            let (low, high) = (cuts[0].min(cuts[1]).min(rows.len()), cuts[0].max(cuts[1]).min(rows.len()));
+            let whole = counts(&rows).encode().unwrap();
+            let mut merged = counts(&rows[high..]);
+            merged.merge(&counts(&rows[..low])).unwrap();
+            merged.merge(&counts(&rows[low..high])).unwrap();
+            prop_assert_eq!(&merged.encode().unwrap(), &whole);
+            let mut batched = counts(&rows[..low]);
+            add(&mut batched, &rows[low..]).unwrap();
+            prop_assert_eq!(&batched.encode().unwrap(), &whole);
+            let again = Counts::decode(&whole).unwrap();
+            prop_assert_eq!(again.encode().unwrap(), whole);
+        }
+    }
+}

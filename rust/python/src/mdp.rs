@@ -1,0 +1,284 @@
+//! Tabular models for Python: NumPy arrays in and out. Rows that cannot be used raise `IndexError` with their number,
+//! which the Python side turns into a message about the log; all else that does not fit is a `ValueError`.
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use offpolicy_core::mdp::cells::Grid;
+use offpolicy_core::mdp::counts::{BadSteps, Counts, Steps};
+use offpolicy_core::mdp::dp;
+use offpolicy_core::mdp::lookup::{self, Found, Integers, Rows, Tables, Values};
+use offpolicy_core::mdp::model::Model;
+use offpolicy_core::mdp::optimal::{Goal, NoOptimum, optimum};
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::bad_state;
+
+type Floats<'py> = PyReadonlyArray1<'py, f64>;
+type Longs<'py> = PyReadonlyArray1<'py, i64>;
+type Flags<'py> = PyReadonlyArray1<'py, bool>;
+type Matrix<'py, T> = Bound<'py, PyArray2<T>>;
+
+/// Whole numbers of either width.
+#[derive(FromPyObject)]
+pub enum IntegerArray<'py> {
+    /// 32 bits.
+    Short(PyReadonlyArray1<'py, i32>),
+    /// 64 bits.
+    Long(PyReadonlyArray1<'py, i64>),
+}
+
+impl IntegerArray<'_> {
+    fn get(&self) -> PyResult<Integers<'_>> {
+        Ok(match self {
+            Self::Short(array) => Integers::Short(array.as_slice()?),
+            Self::Long(array) => Integers::Long(array.as_slice()?),
+        })
+    }
+}
+
+fn bad(why: impl Into<String>) -> PyErr {
+    PyValueError::new_err(why.into())
+}
+
+fn bad_steps(why: BadSteps) -> PyErr {
+    match why {
+        BadSteps::Lengths => bad("all arrays of a batch must have the same length"),
+        BadSteps::Row(row, what, value) => PyIndexError::new_err((row, what, value)),
+        BadSteps::Shape => bad("counts merge only with counts over as many states and actions"),
+        BadSteps::Size => bad("there must be at least one state and one action, and less than 2**32 pairs of them"),
+    }
+}
+
+/// Mergeable counts of transitions.
+#[pyclass(module = "offpolicy._core")]
+pub struct Transitions(Counts);
+
+#[pymethods]
+impl Transitions {
+    #[new]
+    fn new(states: usize, actions: usize) -> PyResult<Self> {
+        Counts::new(states, actions).map(Self).map_err(bad_steps)
+    }
+
+    /// Counts steps.
+    #[expect(clippy::too_many_arguments, reason = "a Python signature")]
+    fn add(
+        &mut self,
+        py: Python<'_>,
+        states: Longs<'_>,
+        actions: Longs<'_>,
+        rewards: Floats<'_>,
+        next_states: Longs<'_>,
+        terminal: Flags<'_>,
+        known: Flags<'_>,
+    ) -> PyResult<()> {
+        let steps = Steps {
+            states: states.as_slice()?,
+            actions: actions.as_slice()?,
+            rewards: rewards.as_slice()?,
+            next_states: next_states.as_slice()?,
+            terminal: terminal.as_slice()?,
+            known: known.as_slice()?,
+        };
+        py.detach(|| self.0.add(&steps)).map_err(bad_steps)
+    }
+
+    /// Adds other counts.
+    fn merge(&mut self, py: Python<'_>, other: PyRef<'_, Self>) -> PyResult<()> {
+        let theirs = &other.0;
+        py.detach(|| self.0.merge(theirs)).map_err(bad_steps)
+    }
+
+    /// N(s, a).
+    fn visits<'py>(&self, py: Python<'py>) -> PyResult<Matrix<'py, u64>> {
+        PyArray1::from_slice(py, self.0.visits()).reshape([self.0.states(), self.0.actions()])
+    }
+
+    /// R̂ and P̂.
+    fn model(&self, py: Python<'_>, unseen_reward: f64) -> TabularModel {
+        TabularModel(py.detach(|| self.0.model(unseen_reward)))
+    }
+
+    /// Bytes with a version and a checksum.
+    fn encode<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &py.detach(|| self.0.encode()).map_err(bad_state)?))
+    }
+
+    /// The counts that were encoded.
+    #[staticmethod]
+    fn decode(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        py.detach(|| Counts::decode(bytes)).map(Self).map_err(bad_state)
+    }
+}
+
+/// R̂ and P̂ with sparse rows.
+#[pyclass(frozen, module = "offpolicy._core")]
+pub struct TabularModel(Model);
+
+#[pymethods]
+impl TabularModel {
+    #[new]
+    fn new(
+        states: usize,
+        actions: usize,
+        rewards: Floats<'_>,
+        start: Longs<'_>,
+        next: Longs<'_>,
+        probability: Floats<'_>,
+    ) -> PyResult<Self> {
+        let start = start.as_slice()?.iter().map(|&i| usize::try_from(i)).collect::<Result<Vec<_>, _>>();
+        let next = next.as_slice()?.iter().map(|&s| u32::try_from(s)).collect::<Result<Vec<_>, _>>();
+        let (start, next) = start.ok().zip(next.ok()).ok_or_else(|| bad("an index is negative or too large"))?;
+        let (rewards, probability) = (rewards.as_slice()?.to_vec(), probability.as_slice()?.to_vec());
+        Model::new(states, actions, rewards, start, next, probability).map(Self).map_err(bad)
+    }
+
+    /// |S|
+    #[getter]
+    fn states(&self) -> usize {
+        self.0.states()
+    }
+
+    /// |A|
+    #[getter]
+    fn actions(&self) -> usize {
+        self.0.actions()
+    }
+
+    /// R̂ as a matrix.
+    fn rewards<'py>(&self, py: Python<'py>) -> PyResult<Matrix<'py, f64>> {
+        PyArray1::from_slice(py, self.0.rewards()).reshape([self.0.states(), self.0.actions()])
+    }
+
+    /// P̂ as row starts, successors and probabilities.
+    #[expect(clippy::type_complexity, reason = "three arrays")]
+    fn successors<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>) {
+        let start: Vec<i64> = self.0.start().iter().map(|&i| i as i64).collect();
+        let next: Vec<i64> = self.0.next().iter().map(|&s| s.into()).collect();
+        (start.into_pyarray(py), next.into_pyarray(py), PyArray1::from_slice(py, self.0.probability()))
+    }
+
+    /// V of policies, each a flat table of π(a|s) or horizon of them.
+    fn evaluate<'py>(
+        &self,
+        py: Python<'py>,
+        policies: Vec<Floats<'py>>,
+        horizon: usize,
+        discount: f64,
+    ) -> PyResult<Vec<Matrix<'py, f64>>> {
+        let tables = policies.iter().map(Floats::as_slice).collect::<Result<Vec<_>, _>>()?;
+        let values = py.detach(|| dp::evaluate(&self.0, &tables, horizon, discount));
+        let values = values.ok_or_else(|| bad("a policy must be a table of states × actions, or one for each step"))?;
+        values.into_iter().map(|v| v.into_pyarray(py).reshape([horizon, self.0.states()])).collect()
+    }
+
+    /// Q of all pairs at step t, given V as horizon × |S| flat values.
+    fn q_table<'py>(&self, py: Python<'py>, v: Floats<'py>, t: usize, discount: f64) -> PyResult<Matrix<'py, f64>> {
+        let v = v.as_slice()?;
+        if !v.len().is_multiple_of(self.0.states()) || t >= v.len() / self.0.states() {
+            return Err(bad(format!("V has no step {t} over {} states", self.0.states())));
+        }
+        let q = py.detach(|| lookup::q_table(&self.0, v, t, discount));
+        q.into_pyarray(py).reshape([self.0.states(), self.0.actions()])
+    }
+
+    /// The best stationary policy, its values, and how many sweeps they took.
+    #[expect(clippy::type_complexity, reason = "two arrays and a number")]
+    fn optimum<'py>(
+        &self,
+        py: Python<'py>,
+        discount: f64,
+        maximize: bool,
+        legal: Option<Flags<'py>>,
+    ) -> PyResult<(Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>, usize)> {
+        let goal = if maximize { Goal::Maximize } else { Goal::Minimize };
+        let legal = legal.as_ref().map(Flags::as_slice).transpose()?;
+        let best = py.detach(|| optimum(&self.0, discount, goal, legal)).map_err(|why| match why {
+            NoOptimum::Discount => bad(format!("discount must be at least 0 and below 1, not {discount}")),
+            NoOptimum::Mask => bad("legal must have a value for each state and action"),
+            NoOptimum::NoAction(state) => bad(format!("state {state} has no legal action")),
+        })?;
+        Ok((best.actions.into_pyarray(py), best.values.into_pyarray(py), best.sweeps))
+    }
+}
+
+/// The cell of each row, given a column for each coordinate.
+#[pyfunction]
+pub fn grid_cells<'py>(
+    py: Python<'py>,
+    columns: Vec<Floats<'py>>,
+    size: Vec<u32>,
+    low: Vec<i32>,
+    scale: Vec<f64>,
+    threads: usize,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let grid = Grid::new(&size, &low, &scale).ok_or_else(|| bad("no grid has these sizes, lows and scales"))?;
+    let columns = columns.iter().map(Floats::as_slice).collect::<Result<Vec<_>, _>>()?;
+    let n = columns.first().map_or(0, |column| column.len());
+    if columns.len() != grid.dimensions() || columns.iter().any(|column| column.len() != n) {
+        return Err(bad(format!(
+            "a grid of {} coordinates needs as many columns, all of one length",
+            grid.dimensions()
+        )));
+    }
+    let mut cells = vec![0; n];
+    py.detach(|| grid.index(&columns, &mut cells, threads))
+        .map_err(|outside| PyIndexError::new_err((outside.row, outside.coordinate)))?;
+    Ok(cells.into_pyarray(py))
+}
+
+/// π(a|s), Q̂, V̂ and R̂ of rows, as far as a policy and values are given and each is wanted.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "a Python signature")]
+pub fn tabular_lookup<'py>(
+    py: Python<'py>,
+    cells: Longs<'py>,
+    actions: IntegerArray<'py>,
+    steps: IntegerArray<'py>,
+    first_step: i64,
+    shape: (usize, usize, usize),
+    policy: Option<Floats<'py>>,
+    values: Option<(PyRef<'py, TabularModel>, Floats<'py>, f64)>,
+    wanted: [bool; 4],
+    threads: usize,
+) -> PyResult<[Option<Bound<'py, PyArray1<f64>>>; 4]> {
+    let (horizon, states, n_actions) = shape;
+    let rows = Rows { cells: cells.as_slice()?, actions: actions.get()?, steps: steps.get()?, first_step };
+    let n = rows.cells.len();
+    let pairs = states.checked_mul(n_actions).unwrap_or(usize::MAX);
+    let policy = policy.as_ref().map(Floats::as_slice).transpose()?;
+    if rows.actions.len() != n || rows.steps.len() != n {
+        return Err(bad("all arrays of a batch must have the same length"));
+    }
+    if policy.is_some_and(|table| table.len() != pairs && Some(table.len()) != pairs.checked_mul(horizon)) {
+        return Err(bad("a policy must be a table of states × actions, or one for each step"));
+    }
+    let values = match &values {
+        None => None,
+        Some((model, v, discount)) => {
+            let (model, v) = (&model.0, v.as_slice()?);
+            let fits = (model.states(), model.actions()) == (states, n_actions);
+            if !fits || Some(v.len()) != states.checked_mul(horizon) {
+                return Err(bad("the values belong to another model or horizon"));
+            }
+            Some(Values { model, v, discount: *discount })
+        }
+    };
+    let given = [policy.is_some(), values.is_some(), values.is_some(), values.is_some()];
+    let mut columns: [Vec<f64>; 4] = std::array::from_fn(|i| vec![0.0; if wanted[i] && given[i] { n } else { 0 }]);
+    let tables = Tables { states, actions: n_actions, horizon, policy, values };
+    py.detach(|| {
+        let mut slots =
+            columns.iter_mut().enumerate().map(|(i, c)| (wanted[i] && given[i]).then_some(c.as_mut_slice()));
+        let mut slot = || slots.next().flatten();
+        let found = Found { target_prob: slot(), q_hat: slot(), v_hat: slot(), r_hat: slot() };
+        tables.look_up(&rows, found, threads)
+    })
+    .map_err(PyIndexError::new_err)?;
+    let mut i = 0..4;
+    Ok(columns.map(|column| i.next().filter(|&i| wanted[i] && given[i]).map(|_| column.into_pyarray(py))))
+}
