@@ -30,7 +30,7 @@ class Coin(Domain):
     reward_range = (0.0, 1.0)
     behavior = Uniform(2)
     policies = {"fair": Uniform(2), "made": lambda: Uniform(2)}  # noqa: RUF012
-    source = "a coin of ours"
+    notice = "a coin of ours"
 
     def reset(self, n, rng):
         return np.zeros((n, 1), dtype=np.int64)
@@ -107,7 +107,7 @@ def test_json_and_the_file_say_how_it_was_made(out):
         "policy": "behavior",
         "seed": 5,
         "version": op.__version__,
-        "source": None,
+        "notice": None,
     }
     assert json.loads(pl.read_parquet_metadata(out)["offpolicy"]) == about
     mc = op.evaluate(log, discount=0.99, horizon=12)["mc"]
@@ -127,9 +127,9 @@ def test_json_and_the_file_say_how_it_was_made(out):
 def test_a_domain_says_where_its_data_come_from(coin, out):
     run = offpolicy("simulate", "coin", "--policy", "made", "--episodes", 9, "--out", out)
     assert run.code == 0
-    assert "source: a coin of ours" in run.out
-    assert json.loads(pl.read_parquet_metadata(out)["offpolicy"])["source"] == "a coin of ours"
-    assert offpolicy("simulate", "coin", "--out", out, "--force", "--json").document["source"] == "a coin of ours"
+    assert "notice: a coin of ours" in run.out
+    assert json.loads(pl.read_parquet_metadata(out)["offpolicy"])["notice"] == "a coin of ours"
+    assert offpolicy("simulate", "coin", "--out", out, "--force", "--json").document["notice"] == "a coin of ours"
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png", "html", "json"])

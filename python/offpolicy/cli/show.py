@@ -70,8 +70,8 @@ def simulation(made: dict[str, Any]) -> None:
     steps = made["steps"] / made["episodes"]
     size = f"{made['episodes']:,} episodes, {made['steps']:,} steps ({steps:.1f} an episode), seed {made['seed']}"
     line(out, Text.assemble((visible(made["domain"]), "bold"), f" under {visible(made['policy'])}: {size}"))
-    if made["source"] is not None:
-        note(out, "source", str(made["source"]))
+    if made["notice"] is not None:
+        note(out, "notice", str(made["notice"]))
     number = decimals(made["std_error"])
     earned = f"mean return {number(made['mean_return'])}, standard error {number(made['std_error'])}"
     line(out, Text(f"{earned}, discount {made['discount']:g}, horizon {made['horizon']:,}"))

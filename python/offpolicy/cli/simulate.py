@@ -72,8 +72,8 @@ def simulate(
     if plot is not None:
         check_plot(domain, plot, plot_episode, episodes)
     about = {"domain": name, "parameters": parameters, "policy": policy, "seed": seed, "version": op.__version__}
-    source = getattr(domain, "source", None)
-    about["source"] = None if source is None else str(source)
+    notice = getattr(domain, "notice", None)
+    about["notice"] = None if notice is None else str(notice)
     with whole_file(target) as beside:  # until all is done, so that an interrupt leaves nothing
         with progress(hidden=as_json, doing="simulating", unit="episodes") as advance:
             simulation.write(domain, actor, episodes, seed, beside, {"offpolicy": json.dumps(about)}, advance)
