@@ -11,7 +11,9 @@ from offpolicy.protocols import Generator, ModelFitter
 @hookimpl
 def offpolicy_model_fitters() -> Mapping[str, Callable[..., ModelFitter]]:
     """The fitters of this package."""
-    return {}
+    from offpolicy.fitters.fqe import Fqe
+
+    return {"fqe": Fqe}
 
 
 @hookimpl

@@ -1,0 +1,1 @@
+"""Model fitters, one a file; `op.fitter(name)` finds them by name."""
