@@ -11,6 +11,7 @@ from offpolicy.errors import BadFileError, BadLogError, MissingColumnError, OffP
 from offpolicy.evaluate import evaluate
 from offpolicy.evaluation import Estimate, Evaluation
 from offpolicy.grid import Grid
+from offpolicy.gym import from_gymnasium
 from offpolicy.intervals import Interval
 from offpolicy.plugins import domain, fitter, generator
 from offpolicy.problem import Problem
@@ -43,6 +44,7 @@ __all__ = [
     "domain",
     "evaluate",
     "fitter",
+    "from_gymnasium",
     "generator",
     "policies",
 ]

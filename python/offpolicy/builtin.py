@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from offpolicy.hookspecs import hookimpl
-from offpolicy.protocols import Generator, ModelFitter
+from offpolicy.protocols import Domain, Generator, ModelFitter
+
+
+@hookimpl
+def offpolicy_domains() -> Mapping[str, Callable[..., Domain]]:
+    """The domains of this package."""
+    from offpolicy import gym
+
+    return {"gymnasium": gym.by_id}
 
 
 @hookimpl
