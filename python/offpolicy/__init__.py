@@ -6,6 +6,7 @@ from offpolicy._core import __version__
 from offpolicy.bounds import Bounds
 from offpolicy.check import Report, check
 from offpolicy.columns import Columns, PolicyColumns
+from offpolicy.converters import from_d3rlpy, from_episodes, from_scope_rl
 from offpolicy.demo import demo_log, demo_value
 from offpolicy.errors import BadFileError, BadLogError, MissingColumnError, OffPolicyError, PluginError, UsageError
 from offpolicy.evaluate import evaluate
@@ -44,7 +45,10 @@ __all__ = [
     "domain",
     "evaluate",
     "fitter",
+    "from_d3rlpy",
+    "from_episodes",
     "from_gymnasium",
+    "from_scope_rl",
     "generator",
     "policies",
 ]
