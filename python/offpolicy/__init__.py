@@ -3,6 +3,7 @@
 from offpolicy import namespace as _namespace
 from offpolicy import policies
 from offpolicy._core import __version__
+from offpolicy.behavior import estimate_behavior
 from offpolicy.bounds import Bounds
 from offpolicy.check import Report, check
 from offpolicy.columns import Columns, PolicyColumns
@@ -43,6 +44,7 @@ __all__ = [
     "demo_log",
     "demo_value",
     "domain",
+    "estimate_behavior",
     "evaluate",
     "fitter",
     "from_d3rlpy",
