@@ -25,7 +25,12 @@ class Observations:
     def rows(self, observations: list[Any]) -> NDArray[Any]:
         """The (n, columns) states of n observations; whole numbers where all of the space is discrete."""
         dtype = np.float64 if self.grid is None else np.int64
-        flat = [np.concatenate([np.ravel(part) for part in _parts(observation)]) for observation in observations]
+        flat = [
+            np.concatenate([np.ravel(part) for part in _parts(observation)])
+            if isinstance(observation, dict | tuple)
+            else observation
+            for observation in observations
+        ]
         return np.array(flat, dtype=dtype).reshape(len(flat), len(self.names))
 
 
