@@ -30,6 +30,15 @@ def test_every_column_has_a_row():
     assert all(f"`{name}`" in rows for name in op.Columns.__dataclass_fields__)
 
 
+def test_the_example_with_gymnasium_runs_and_is_near_the_truth(capsys):
+    (code,) = (block for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "from_gymnasium" in block)
+    names = {}
+    exec(compile(code, "README", "exec"), names)  # our own text, not data
+    value, truth = map(float, capsys.readouterr().out.split()[:2])
+    assert abs(value - truth) < 4 * names["ev"]["step-wis"].std_error
+    assert names["ev"].notes
+
+
 def test_simulating_prints_what_the_readme_says(tmp_path, monkeypatch):
     command = re.search(r"^offpolicy (simulate mountain-car --episodes .*)$", README, re.MULTILINE).group(1)
     monkeypatch.chdir(tmp_path)

@@ -4,14 +4,17 @@ from offpolicy import namespace as _namespace
 from offpolicy import policies
 from offpolicy._core import __version__
 from offpolicy.annotate import annotate
+from offpolicy.behavior import estimate_behavior
 from offpolicy.bounds import Bounds
 from offpolicy.check import Report, check
 from offpolicy.columns import Columns, PolicyColumns
+from offpolicy.converters import from_d3rlpy, from_episodes, from_scope_rl
 from offpolicy.demo import demo_log, demo_value
 from offpolicy.errors import BadFileError, BadLogError, MissingColumnError, OffPolicyError, PluginError, UsageError
 from offpolicy.evaluate import evaluate
 from offpolicy.evaluation import Estimate, Evaluation
 from offpolicy.grid import Grid
+from offpolicy.gym import from_gymnasium
 from offpolicy.intervals import Interval
 from offpolicy.plugins import domain, fitter, generator
 from offpolicy.problem import Problem
@@ -43,8 +46,13 @@ __all__ = [
     "demo_log",
     "demo_value",
     "domain",
+    "estimate_behavior",
     "evaluate",
     "fitter",
+    "from_d3rlpy",
+    "from_episodes",
+    "from_gymnasium",
+    "from_scope_rl",
     "generator",
     "policies",
 ]

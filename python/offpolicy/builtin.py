@@ -5,18 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from offpolicy.hookspecs import hookimpl
-from offpolicy.protocols import Generator, ModelFitter
+from offpolicy.protocols import Domain, Generator, ModelFitter
+
+
+@hookimpl
+def offpolicy_domains() -> Mapping[str, Callable[..., Domain]]:
+    """The domains of this package."""
+    from offpolicy import gym
+
+    return {"gymnasium": gym.by_id}
 
 
 @hookimpl
 def offpolicy_model_fitters() -> Mapping[str, Callable[..., ModelFitter]]:
     """The fitters of this package."""
     from offpolicy.fitters.factored import Factored
+    from offpolicy.fitters.fqe import Fqe
     from offpolicy.fitters.kernel import Kernel
     from offpolicy.fitters.recurrent import Recurrent
     from offpolicy.fitters.tabular import Tabular
 
-    return {"tabular": Tabular, "kernel": Kernel, "factored": Factored, "recurrent": Recurrent}
+    return {"tabular": Tabular, "kernel": Kernel, "factored": Factored, "fqe": Fqe, "recurrent": Recurrent}
 
 
 @hookimpl

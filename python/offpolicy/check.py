@@ -94,7 +94,8 @@ def check(
     check_choice("order", order, ("sorted", "any"))
     check_size("limit", limit)
     check_size("threads", threads)
-    source, columns = open_log(log), columns or Columns()
+    source = open_log(log)
+    columns = (columns or Columns()).with_estimates(source.columns)
     for role in ("episode", "step", "reward"):
         columns.need(role, source.columns)
     behavior = columns.find("behavior_prob", source.columns)

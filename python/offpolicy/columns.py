@@ -10,6 +10,9 @@ from typing import Any
 
 from offpolicy.errors import MissingColumnError, UsageError
 
+#: The behaviour probabilities that `estimate_behavior` writes.
+ESTIMATED = "behavior_prob_hat"
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -39,6 +42,11 @@ class Columns:
     def renamed(self, role: str) -> bool:
         """True where the user chose the name."""
         return bool(getattr(self, role) != getattr(DEFAULT, role))
+
+    def with_estimates(self, available: Collection[str]) -> Columns:
+        """With estimated behaviour probabilities, where a log has no others and no ratios."""
+        others = self.renamed("behavior_prob") or {self.behavior_prob, self.ratio} & set(available)
+        return self if others or ESTIMATED not in available else dataclasses.replace(self, behavior_prob=ESTIMATED)
 
     def find(self, role: str, available: Collection[str]) -> str | None:
         """The name of a column if the log has it; a chosen name must be there."""

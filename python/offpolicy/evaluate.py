@@ -14,7 +14,7 @@ import polars as pl
 
 from offpolicy import _core, evaluation, intervals
 from offpolicy.bounds import Bounds, Terms
-from offpolicy.columns import Columns, PolicyColumns
+from offpolicy.columns import ESTIMATED, Columns, PolicyColumns
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
 from offpolicy.estimators import WEIGHTED, check_ids
 from offpolicy.evaluation import Evaluation, IntervalSettings
@@ -105,9 +105,16 @@ def evaluate(
         horizon = operator.index(horizon)  # NumPy's integers too
     settings = Settings(discount, horizon, baseline, density, truncation)
     source = open_log(log)
-    plan = make_plan(source, columns or Columns(), policies, settings, estimators)
+    columns = (columns or Columns()).with_estimates(source.columns)
+    plan = make_plan(source, columns, policies, settings, estimators)
     repairs: dict[str, Any] = {}
     remarks = [] if estimators is not None else left_out(plan, source.columns)
+    estimated = plan.estimated
+    if estimated:
+        remarks.append(
+            f"the behaviour probabilities were estimated (column {ESTIMATED!r}): standard errors and intervals take "
+            "them as known"
+        )
     if passes == 1 and horizon is None and any("dr-bsl" in policy.estimators for policy in plan.policies):
         raise UsageError("estimator 'dr-bsl' needs horizon= where the log is read once only")
     files = source.files()
@@ -160,6 +167,7 @@ def evaluate(
             "truncation": truncation,
             "passes": passes,
             "columns": asdict(plan.columns),
+            "behavior": "estimated" if estimated else "logged",
             "policies": None if policies is None else {name: asdict(chosen) for name, chosen in policies.items()},
             "bounds": None if bounds is None else asdict(bounds),
         },

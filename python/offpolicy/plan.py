@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from offpolicy.columns import Columns, PolicyColumns, suggestion
+from offpolicy.columns import ESTIMATED, Columns, PolicyColumns, suggestion
 from offpolicy.errors import MissingColumnError, UsageError
 from offpolicy.estimators import ESTIMATORS, NEEDS
 
@@ -67,6 +67,19 @@ class Plan:
     mc: bool  # the behaviour policy's own value
     check_only: bool = False
     extra: tuple[tuple[str, str], ...] = field(default=())  # columns to check beyond those used
+
+    @property
+    def estimated(self) -> bool:
+        """True where weights are made of estimated behaviour probabilities."""
+        forms = {policy.name: policy.ratio or {} for policy in self.policies}
+
+        def from_probabilities(form: dict[str, Any]) -> bool:
+            return from_probabilities(forms[form["mixture"]["of"]]) if "mixture" in form else "probabilities" in form
+
+        return self.columns.behavior_prob == ESTIMATED and any(
+            from_probabilities(forms[policy.name]) and any("ratio" in NEEDS[e] for e in policy.estimators)
+            for policy in self.policies
+        )
 
     def second(self) -> Plan:
         """The plan of the second pass: fewer estimators, hence fewer columns."""

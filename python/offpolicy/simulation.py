@@ -5,13 +5,17 @@ Columns: `episode`, `step` from 0, the state, `action`, `reward`, `behavior_prob
 
 Episodes are simulated in blocks of about `BLOCK_ROWS` rows, each with a random stream of its own: the same seed gives
 the same log, and a log of any size can be written block by block.
+
+A domain that can only run whole episodes, such as one around an environment with a state of its own, has
+`begin(n, rng)` beside `reset` and `step`: the first states, and a function that makes a step of the episodes that run;
+and `copies`, the most of them at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -26,6 +30,9 @@ from offpolicy.protocols import Actions, Domain, Floats, Policy, States
 #: Most episodes a block, and most rows it may come to at the horizon.
 BLOCK, BLOCK_ROWS = 8192, 1 << 20
 
+#: From the numbers of the episodes that run, their states and actions to next states, rewards and which have ended.
+StepFunction: TypeAlias = Callable[[NDArray[np.int64], States, Actions], tuple[States, Floats, NDArray[np.bool_]]]
+
 
 def simulate(domain: Domain, policy: Policy, episodes: int, seed: int) -> pl.DataFrame:
     """The log of a policy in a domain."""
@@ -38,7 +45,7 @@ def blocks(domain: Domain, policy: Policy, episodes: int, seed: int) -> Iterator
         raise UsageError(f"episodes must be at least 1, not {episodes}")
     if seed < 0:
         raise UsageError(f"seed must be at least 0, not {seed}")
-    size = max(1, min(BLOCK, BLOCK_ROWS // domain.horizon))
+    size = max(1, min(BLOCK, BLOCK_ROWS // domain.horizon, getattr(domain, "copies", BLOCK)))
     seeds = np.random.SeedSequence(seed)
     for start in range(0, episodes, size):
         (stream,) = seeds.spawn(1)
@@ -87,7 +94,7 @@ def draw(probabilities: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
 
 def _block(domain: Domain, policy: Policy, first: int, n: int, rng: np.random.Generator) -> pl.DataFrame:
     """n episodes, all that run a step at a time; rows come by step and are put in the order of episodes at the end."""
-    states = domain.reset(n, rng)
+    states, step = _begin(domain, n, rng)
     running, lengths = np.arange(n), np.zeros(n, dtype=np.int64)
     last = np.empty((n, len(domain.state_columns)), dtype=states.dtype)  # where each episode was left
     steps: list[_Step] = []
@@ -96,7 +103,7 @@ def _block(domain: Domain, policy: Policy, first: int, n: int, rng: np.random.Ge
         if pi.shape != (len(states), domain.actions):
             raise PluginError(f"the policy must give {(len(states), domain.actions)} probabilities, not {pi.shape}")
         actions: Actions = draw(pi, rng)
-        next_states, rewards, done = domain.step(states, actions, rng)
+        next_states, rewards, done = step(running, states, actions)
         if not np.can_cast(next_states.dtype, last.dtype, "same_kind"):
             kinds = f"begins with states of {last.dtype} and goes on with {next_states.dtype}"
             raise PluginError(f"domain {domain.name!r} {kinds}")
@@ -113,6 +120,14 @@ def _block(domain: Domain, policy: Policy, first: int, n: int, rng: np.random.Ge
         if not len(running):
             break
     return _log(domain, steps, first, lengths, last)
+
+
+def _begin(domain: Domain, n: int, rng: np.random.Generator) -> tuple[States, StepFunction]:
+    """First states, and how to go on from there."""
+    begin: Callable[[int, np.random.Generator], tuple[States, StepFunction]] | None = getattr(domain, "begin", None)
+    if begin is not None:
+        return begin(n, rng)
+    return domain.reset(n, rng), lambda _, states, actions: domain.step(states, actions, rng)
 
 
 class _Step(NamedTuple):

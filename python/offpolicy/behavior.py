@@ -1,0 +1,236 @@
+"""The behaviour policy, estimated from a log that has no propensities.
+
+    π̂0(a|s) = (N(s, a) + α) / Σ_b (N(s, b) + α)    b: the legal actions
+
+with N(s, a) the counts in the cell of s, or n times what a classifier says, fitted to n steps. For the steps of an
+episode, N counts the other folds of episodes alone (`offpolicy.folds`), so that no estimate depends on the row that it
+is for. There an action may never be seen that the episode has: α > 0 keeps its probability above 0, and draws all of
+them towards equal ones the fewer steps there are.
+
+Estimated propensities make weights less noisy and biased: Hanna, Niekum & Stone, "Importance sampling policy evaluation
+with an estimated behavior policy" (ICML 2019).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Protocol, overload
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from offpolicy.columns import ESTIMATED, Columns
+from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.folds import fold_of
+from offpolicy.grid import Grid
+from offpolicy.policies import FromClassifier
+from offpolicy.protocols import Actions, Floats, Setting, States
+from offpolicy.sources import FrameSource, Source, open_log
+from offpolicy.transitions import Transitions, transitions
+
+Folds = NDArray[np.int64]
+
+
+@overload
+def estimate_behavior(
+    log: pl.DataFrame,
+    domain: Setting,
+    *,
+    classifier: Any = ...,
+    aggregate: Grid | None = ...,
+    folds: int = ...,
+    smoothing: float = ...,
+    seed: int = ...,
+    columns: Columns | None = ...,
+) -> pl.DataFrame: ...
+@overload
+def estimate_behavior(
+    log: Any,
+    domain: Setting,
+    *,
+    classifier: Any = ...,
+    aggregate: Grid | None = ...,
+    folds: int = ...,
+    smoothing: float = ...,
+    seed: int = ...,
+    columns: Columns | None = ...,
+) -> Any: ...
+def estimate_behavior(
+    log: Any,
+    domain: Setting,
+    *,
+    classifier: Any = None,
+    aggregate: Grid | None = None,
+    folds: int = 2,
+    smoothing: float = 1.0,
+    seed: int = 0,
+    columns: Columns | None = None,
+) -> Any:
+    """The log with a column `behavior_prob_hat`, which `evaluate` uses where there is no `behavior_prob`, and says so.
+
+    Parameters
+    ----------
+    log
+        Any log that `evaluate` reads. A frame in memory gives a frame; everything else is counted in batches, in
+        bounded memory, and gives a lazy frame.
+    domain
+        What the log does not say; `op.LoggedDomain` where there is no simulator.
+    classifier
+        Any classifier with scikit-learn's `fit` and `predict_proba`, fitted to the columns of the state; it is copied
+        for each fold, and the states of the log are kept in memory. By default steps are counted in cells.
+    aggregate
+        The cells in which to count; by default the domain's `grid`.
+    folds
+        How many parts the episodes are put into; 1 to estimate all of them from all of them.
+    smoothing
+        α, counted for each legal action beside what was seen. With 0 an action may get the probability 0, and such a
+        log is refused by `evaluate`.
+    seed
+        Another one puts the episodes into other folds.
+    columns
+        The names of the log's columns.
+
+    Examples
+    --------
+    >>> import offpolicy as op
+    >>> from offpolicy.testing import Walk
+    >>> walk = Walk()
+    >>> log = walk.simulate(walk.behavior, n=1000, seed=0)
+    >>> found = op.estimate_behavior(log.drop("behavior_prob"), walk)
+    >>> bool((found["behavior_prob_hat"] - log["behavior_prob"]).abs().max() < 0.05)
+    True
+    >>> op.evaluate(found.with_columns(target_prob=0.5)).notes
+    ["the behaviour probabilities were estimated (column 'behavior_prob_hat'): standard errors ..."]
+    """
+    if folds < 1:
+        raise UsageError(f"folds must be at least 1, not {folds}")
+    if not 0 <= smoothing < float("inf"):
+        raise UsageError(f"smoothing must be at least 0 and finite, not {smoothing}")
+    source, columns = open_log(log), columns or Columns()
+    states = list(columns.states(source.columns, domain.state_columns))
+    episode, action = (columns.need(role, source.columns) for role in ("episode", "action"))
+    query = source.frame if isinstance(source, FrameSource) else source.lazy()
+    batches = _folded(transitions(query, domain, columns), domain, folds, seed)
+    if classifier is None:
+        estimate: _Estimate = _Counts.count(batches, _cells(aggregate, domain), domain.actions, folds)
+    else:
+        estimate = _Classifiers.fit(batches, classifier, domain.actions, folds)
+
+    def probabilities(rows: pl.Series, kept: Source = source) -> pl.Series:  # keeps a temporary file alive
+        frame = rows.struct.unnest()
+        matrix = np.stack([frame[name].to_numpy() for name in states], axis=1)
+        chosen = frame[action].to_numpy().astype(np.int64)
+        seen, legal = estimate.seen(matrix, fold_of(frame[episode], folds, seed)), domain.legal(matrix)
+        found = _smoothed(seen, legal, chosen, smoothing)
+        return pl.Series(ESTIMATED, found, dtype=pl.Float64)
+
+    inputs = pl.struct(list(dict.fromkeys([episode, action, *states])))
+    column = inputs.map_batches(probabilities, return_dtype=pl.Float64, is_elementwise=True)
+    return query.with_columns(column.alias(ESTIMATED))
+
+
+def _smoothed(seen: Floats, legal: NDArray[np.bool_], chosen: Actions, smoothing: float) -> Floats:
+    """π̂0 of the chosen actions; 0 where nothing was seen and nothing is added."""
+    weights = np.where(legal, seen + smoothing, 0.0)
+    total = weights.sum(axis=1)
+    found: Floats = np.divide(weights[np.arange(len(chosen)), chosen], total, out=np.zeros(len(total)), where=total > 0)
+    return found
+
+
+def _cells(aggregate: Grid | None, domain: Setting) -> Grid:
+    cells: Grid | None = getattr(domain, "grid", None) if aggregate is None else aggregate
+    if cells is None:
+        raise UsageError(
+            f"domain {domain.name!r} has no grid to count in: give aggregate=, an offpolicy.Grid, or a classifier="
+        )
+    return cells
+
+
+def _folded(
+    batches: Iterator[Transitions], domain: Setting, folds: int, seed: int
+) -> Iterator[tuple[Transitions, Folds]]:
+    """Batches with the fold of each row; refuses actions that the domain forbids, and folds without others."""
+    rows = np.zeros(folds, dtype=np.int64)
+    for batch in batches:
+        legal = domain.legal(batch.states)[np.arange(len(batch.actions)), batch.actions]
+        if not legal.all():
+            row = int(np.argmin(legal))
+            where = f"episode {batch.episodes[row]}, step {batch.steps[row]}"
+            raise OffPolicyError(
+                f"{where}: action {batch.actions[row]} is not legal in the state {batch.states[row]}; mend the log, or "
+                "legal() of the domain"
+            )
+        fold = fold_of(batch.episodes, folds, seed)
+        rows += np.bincount(fold, minlength=folds)
+        yield batch, fold
+    if folds > 1 and (rows == rows.sum()).any():
+        raise OffPolicyError(
+            f"all {rows.sum()} steps are in one of {folds} folds, and none is left to estimate from: a log of so few "
+            "episodes needs folds=1"
+        )
+
+
+class _Estimate(Protocol):
+    def seen(self, states: States, fold: Folds) -> Floats:
+        """How often each action was, or would be, taken in other folds: (n, actions)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """Counts of other folds, (folds, cells, actions)."""
+
+    cells: Grid
+    others: NDArray[np.int64]
+
+    @classmethod
+    def count(cls, batches: Iterator[tuple[Transitions, Folds]], cells: Grid, actions: int, folds: int) -> _Counts:
+        """One pass over the log."""
+        shape = (folds, cells.cells, actions)
+        counts = np.zeros(int(np.prod(shape)), dtype=np.int64)
+        for batch, fold in batches:
+            index = np.ravel_multi_index((fold, cells.index(batch.states), batch.actions), shape)
+            counts += np.bincount(index, minlength=len(counts))
+        each = counts.reshape(shape)
+        return cls(cells, each if folds == 1 else each.sum(axis=0) - each)
+
+    def seen(self, states: States, fold: Folds) -> Floats:
+        found: Floats = self.others[fold, self.cells.index(states)].astype(float)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Classifiers:
+    """A classifier for each fold, fitted to so many steps of the others."""
+
+    policies: list[FromClassifier]
+    rows: list[int]
+
+    @classmethod
+    def fit(
+        cls, batches: Iterator[tuple[Transitions, Folds]], classifier: Any, actions: int, folds: int
+    ) -> _Classifiers:
+        """Reads all states, then fits."""
+        read = [(batch.states, batch.actions, fold) for batch, fold in batches]
+        states, chosen, fold = (np.concatenate(part) for part in zip(*read, strict=True))
+        policies, rows = [], []
+        for f in range(folds):
+            others = fold != f if folds > 1 else np.ones(len(fold), dtype=bool)
+            copy = deepcopy(classifier)
+            try:
+                copy.fit(states[others], chosen[others])
+            except ValueError as error:
+                raise OffPolicyError(f"the classifier cannot be fitted to {others.sum()} steps: {error}") from error
+            policies.append(FromClassifier(copy, actions))
+            rows.append(int(others.sum()))
+        return cls(policies, rows)
+
+    def seen(self, states: States, fold: Folds) -> Floats:
+        found = np.zeros((len(states), self.policies[0].actions))
+        for f, (policy, rows) in enumerate(zip(self.policies, self.rows, strict=True)):
+            mine = fold == f
+            found[mine] = rows * policy.probabilities(states[mine], 0)
+        return found

@@ -1,0 +1,24 @@
+"""Packages that only some parts need: imported where they are used, and named where they are missing."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from offpolicy.errors import OffPolicyError
+
+
+def imported(module: str, extra: str, to: str) -> Any:
+    """The module, or an error that says how to install it.
+
+    >>> imported("no_such_module", extra="learn", to="fit trees")
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.OffPolicyError: to fit trees, install the extra 'learn': pip install 'offpolicy[learn]'
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != module.partition(".")[0]:
+            raise
+        raise OffPolicyError(f"to {to}, install the extra {extra!r}: pip install 'offpolicy[{extra}]'") from None
