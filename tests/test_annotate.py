@@ -225,3 +225,27 @@ def test_simulate_fit_annotate_evaluate():
     for estimator in ("dr", "step-is"):
         assert abs(ev[estimator].value - exact) < 4 * ev[estimator].std_error
     assert ev["dr"].std_error < 0.8 * ev["step-is"].std_error
+
+
+def test_v_hat_is_the_policys_mean_of_q_hat_at_the_state_and_not_at_its_cell():
+    grid = op.Grid((2,), scale=(0.1,))  # ten states a cell
+    rng = np.random.default_rng(5)
+    n = 400
+    log = pl.DataFrame(
+        {
+            "episode": np.arange(n),
+            "step": np.zeros(n, dtype=np.int32),
+            "state": rng.uniform(0, 14, n),
+            "action": rng.integers(0, 2, n),
+            "reward": rng.normal(size=n),
+        }
+    )
+    domain = op.LoggedDomain(state_columns=("state",), actions=2, horizon=1, reward_range=(-9.0, 9.0))
+    fine = op.policies.FromCallable(lambda states, step: np.stack([states[:, 0], 14 - states[:, 0]], axis=1) / 14)
+    values = op.fitter("tabular", aggregate=grid).fit(log, domain).values(fine, horizon=1, discount=1.0)
+    states = log[["state"]].to_numpy()
+    q = np.stack([values.q_hat(states, np.full(n, a), 0) for a in range(2)], axis=1)
+    expected = (fine.probabilities(states, 0) * q).sum(axis=1)
+    assert values.v_hat(states, 0) == pytest.approx(expected, rel=1e-12)
+    assert op.annotate(log, fine, values)["v_hat"].to_numpy() == pytest.approx(expected, rel=1e-12)
+    assert np.unique(expected).size > 100

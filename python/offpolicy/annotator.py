@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from offpolicy.aggregation import Aggregation
 from offpolicy.columns import ANNOTATED
 from offpolicy.errors import SHOWN, BadLogError, MissingColumnError, OffPolicyError
-from offpolicy.fitters.tabular_values import Tables
+from offpolicy.fitters.tabular_values import Tables, TabularValues
 from offpolicy.grid import Grid, OutsideGridError
 from offpolicy.problem import Problem
 from offpolicy.protocols import Floats, Policy, ValueModel
@@ -59,7 +59,8 @@ class Annotator:
             return {}
         cells = self._cells(frame, self.tables.aggregation)
         actions, steps = _integers(frame[self.action]), _integers(frame[self.step])
-        wanted = [role in self.outputs for role in ANNOTATED]
+        closer = isinstance(self.model, TabularValues) and self.model.policy is not None
+        wanted = [role in self.outputs and not (closer and role == "v_hat") for role in ANNOTATED]
         try:
             found = self.tables.look_up(cells, actions, steps, self.first_step, wanted, self.threads)
         except IndexError:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from offpolicy.aggregation import Aggregation
+from offpolicy.grid import Grid
 from offpolicy.policies import FromClassifier, Mixture, TabularPolicy, Uniform
-from offpolicy.protocols import Floats, Policy, States
+from offpolicy.protocols import Floats, Policy, States, Step, ValueModel
 
 
 def exact_table(policy: Policy, aggregation: Aggregation, actions: int) -> Floats | None:
@@ -21,6 +22,23 @@ def exact_table(policy: Policy, aggregation: Aggregation, actions: int) -> Float
         if ours is not None and theirs is not None:
             return policy.mixed(ours, theirs)
     return None
+
+
+def looks_closer(policy: Policy, aggregation: Aggregation, actions: int) -> bool:
+    """True if the policy may tell two states of a cell apart: then its values at a state need π at that state.
+
+    Cells of a grid with scale 1 are taken to have one state each.
+    """
+    alone = isinstance(aggregation, Grid) and all(scale == 1 for scale in aggregation.scale)
+    return not alone and exact_table(policy, aggregation, actions) is None
+
+
+def expected_q(values: ValueModel, policy: Policy, states: States, step: Step) -> Floats:
+    """Σ_a π(a|s) Q̂(s, a), with π at the states themselves: doubly robust estimates are unbiased only with this V̂."""
+    pi = policy.probabilities(states, step)
+    q = [values.q_hat(states, np.full(len(states), a), step) for a in range(pi.shape[1])]
+    expected: Floats = np.einsum("na,an->n", pi, np.stack(q))
+    return expected
 
 
 def table_at(policy: Policy, states: States, horizon: int) -> Floats:

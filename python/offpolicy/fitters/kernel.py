@@ -21,7 +21,7 @@ from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.grid import Grid
 from offpolicy.policies import TabularPolicy
 from offpolicy.protocols import Actions, Floats, Policy, Setting, States, Step
-from offpolicy.tabulation import table_at
+from offpolicy.tabulation import expected_q, looks_closer, table_at
 from offpolicy.transitions import transitions
 
 #: How the cells of a coordinate may lie: their ends apart, beside each other, or no cell beside another.
@@ -91,7 +91,11 @@ class KernelModel:
         if any(len(table) not in (self.r_hat.size, self.r_hat.size * horizon) for table in flat):
             raise OffPolicyError(f"a policy of this model must give {self._domain.actions} probabilities a state")
         found = self._core.values(flat, horizon, discount)
-        return [KernelValues(self, self._core, v.reshape(horizon + 1, -1), discount) for v in found]
+        closer = [looks_closer(policy, self.grid, self._domain.actions) for policy in policies]
+        return [
+            KernelValues(self, self._core, v.reshape(horizon + 1, -1), discount, policy if close else None)
+            for v, policy, close in zip(found, policies, closer, strict=True)
+        ]
 
     def optimal_policy(self, maximize: bool = True) -> TabularPolicy:
         """The best stationary policy over legal actions, or the worst, by value iteration with the domain's discount.
@@ -115,6 +119,7 @@ class KernelValues:
     core: _core.KernelModel
     table: Floats  # (horizon + 1, cells)
     discount: float
+    policy: Policy | None = None  # asked at each state, where it tells two states of a cell apart
 
     def q_hat(self, states: States, actions: Actions, step: Step) -> Floats:
         """Q̂(s, a)."""
@@ -122,7 +127,9 @@ class KernelValues:
         return self.core.action_values(self.table.ravel(), self.discount, pairs, remaining.astype(np.uint32))
 
     def v_hat(self, states: States, step: Step) -> Floats:
-        """V̂(s)."""
+        """V̂(s) = Σ_a π(a|s) Q̂(s, a)."""
+        if self.policy is not None:
+            return expected_q(self, self.policy, states, step)
         found: Floats = self.table[self._remaining(step, len(states)), self.model.grid.index(states)]
         return found
 

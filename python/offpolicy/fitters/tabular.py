@@ -22,7 +22,7 @@ from offpolicy.grid import Grid, OutsideGridError
 from offpolicy.mdp import SparseModel, TransitionCounts, evaluate_policies, optimal_policy
 from offpolicy.policies import TabularPolicy
 from offpolicy.protocols import Floats, Policy, Setting, States
-from offpolicy.tabulation import exact_table, table_at
+from offpolicy.tabulation import exact_table, looks_closer, table_at
 from offpolicy.transitions import Transitions, transitions
 
 
@@ -155,7 +155,11 @@ class TabularModel:
         """Those of several policies, for little more than the price of one."""
         tables = [self._table(policy, horizon) for policy in policies]
         found = evaluate_policies(self.sparse, tables, horizon, discount)
-        return [TabularValues(self.sparse, self.aggregation, v, discount, self.state_columns) for v in found]
+        closer = [looks_closer(policy, self.aggregation, self.sparse.actions) for policy in policies]
+        return [
+            TabularValues(self.sparse, self.aggregation, v, discount, self.state_columns, policy if close else None)
+            for v, policy, close in zip(found, policies, closer, strict=True)
+        ]
 
     def optimal_policy(self, maximize: bool = True, discount: float | None = None) -> TabularPolicy:
         """The best stationary policy, or the worst, among legal actions.

@@ -15,7 +15,7 @@ from offpolicy.errors import OffPolicyError
 from offpolicy.mdp import SparseModel
 from offpolicy.policies import TabularPolicy
 from offpolicy.protocols import Actions, Floats, Policy, States, Step, ValueModel
-from offpolicy.tabulation import exact_table
+from offpolicy.tabulation import exact_table, expected_q
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +27,7 @@ class TabularValues:
     v: Floats
     discount: float
     state_columns: tuple[str, ...] = ()
+    policy: Policy | None = None  # asked at each state, where it tells two states of a cell apart
     _tables: Tables = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -48,7 +49,9 @@ class TabularValues:
         return self._column(1, self.aggregation.index(states), actions, step)
 
     def v_hat(self, states: States, step: Step) -> Floats:
-        """V̂(s)."""
+        """V̂(s) = Σ_a π(a|s) Q̂(s, a)."""
+        if self.policy is not None:
+            return expected_q(self, self.policy, states, step)
         return self._column(2, self.aggregation.index(states), np.zeros(len(states), dtype=np.int64), step)
 
     def r_hat(self, states: States, actions: Actions) -> Floats:
