@@ -45,3 +45,10 @@ def test_simulating_prints_what_the_readme_says(tmp_path, monkeypatch):
     run = offpolicy(*shlex.split(command))
     assert run.code == 0
     assert run.out in README
+
+
+def test_the_model_of_a_log_prints_what_the_readme_says(capsys):
+    section = README.split("### A model of the log")[1]
+    code = re.search(r"```python\n(.*?)```", section, re.DOTALL).group(1)
+    exec(compile(code, "README", "exec"), {})  # our own text, not data
+    assert f"```text\n{capsys.readouterr().out}```" in section
