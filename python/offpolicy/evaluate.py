@@ -282,7 +282,7 @@ class NoWeightError(OffPolicyError):
 
     def __init__(self, policy: str, step: int) -> None:
         """Names the policy, and the step from 1."""
-        self.policy = policy
+        self.policy, self.step = policy, step
         super().__init__(
             f"every weight of policy {policy!r} is zero at t = {step} (counted from 1): wis, step-wis and wdr "
             "are undefined, for the target policy never takes the logged actions; ask for others, such as 'step-is'"

@@ -1,0 +1,28 @@
+"""A small experiment, where other processes find it."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Coin:
+    """A number a run; run 3 kills its process the first time, where a folder is given."""
+
+    name: str = "coin"
+    bias: float = 0.0
+    dies_in: str | None = None
+
+    def settings(self) -> dict[str, Any]:
+        return {"bias": self.bias}
+
+    def run(self, seed: np.random.SeedSequence) -> dict[str, Any]:
+        if self.dies_in is not None and seed.spawn_key == (3,):
+            mark = Path(self.dies_in) / "died"
+            if not mark.exists():
+                mark.touch()
+                os._exit(1)
+        return {"x": self.bias + float(np.random.default_rng(seed).random())}

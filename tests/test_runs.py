@@ -1,0 +1,62 @@
+"""Runs of an experiment: the same numbers for any number of processes, any interruption, any dead process."""
+
+import numpy as np
+import offpolicy as op
+import pytest
+from coin import Coin
+from offpolicy.experiments.claims import as_good, better, every
+from offpolicy.experiments.runs import complete
+
+
+@pytest.fixture
+def expected(tmp_path):
+    (tmp_path / "whole").mkdir()
+    return complete(Coin(), 7, seed=5, folder=tmp_path / "whole", workers=1)
+
+
+def test_runs_differ_and_depend_on_the_seed_alone(expected, tmp_path):
+    assert len({run["x"] for run in expected}) == 7
+    again = complete(Coin(), 7, seed=5, folder=tmp_path, workers=2)
+    assert again == expected
+    assert complete(Coin(), 7, seed=5, folder=tmp_path, resume=True, workers=1) == expected
+
+
+@pytest.mark.parametrize("lost", [1, 10, 60, 200])
+def test_an_interrupted_file_goes_on_where_it_stopped(expected, tmp_path, lost):
+    file = tmp_path / "whole" / "runs.jsonl"
+    text = file.read_text()
+    file.write_text(text[:-lost])
+    seen = []
+    resumed = complete(
+        Coin(), 7, seed=5, folder=tmp_path / "whole", resume=True, workers=1, progress=lambda *done: seen.append(done)
+    )
+    assert resumed == expected
+    assert 0 < len(seen) < 7
+    assert file.read_text() == text
+
+
+def test_a_process_that_dies_takes_no_run_with_it(expected, tmp_path):
+    assert complete(Coin(dies_in=str(tmp_path)), 7, seed=5, folder=tmp_path, workers=2) == expected
+    assert (tmp_path / "died").exists()
+
+
+def test_runs_of_other_settings_or_without_resume_are_refused(expected, tmp_path):
+    with pytest.raises(op.UsageError, match="has runs already"):
+        complete(Coin(), 7, seed=5, folder=tmp_path / "whole")
+    with pytest.raises(op.OffPolicyError, match="other settings"):
+        complete(Coin(bias=1.0), 7, seed=5, folder=tmp_path / "whole", resume=True)
+
+
+def test_a_claim_is_held_not_held_or_undecided():
+    rng = np.random.default_rng(0)
+    small, large = rng.normal(size=500), 3 * rng.normal(size=500)
+    other = rng.normal(size=500)
+    names = ("a", "b")
+    assert better("", small, large, names).verdict == "held"
+    assert better("", large, small, names).verdict == "not held"
+    assert better("", small, other, names).verdict == "undecided"
+    assert as_good("", small, other, names).verdict == "held"
+    assert as_good("", large, small, names).verdict == "not held"
+    parts = [better("", small, large, names), better("", small, other, names)]
+    assert every("", parts).verdict == "undecided"
+    assert every("", [*parts, better("", large, small, names)]).verdict == "not held"
