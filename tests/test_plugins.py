@@ -131,7 +131,7 @@ def test_found_without_import_and_loaded_when_named(install):
 
 def test_the_package_itself_imports_no_plugin(install, tmp_path):
     install("offpolicy-pond", f"open({str(tmp_path / 'imported')!r}, 'w')\n" + GOOD)
-    environment = {"PYTHONPATH": f"{tmp_path}:{ROOT / 'python'}", "PATH": ""}
+    environment = {"PYTHONPATH": str(tmp_path), "PATH": ""}
     process("demo", env=environment)
     assert not (tmp_path / "imported").exists()
     assert "pond" in process("plugins", env=environment).out

@@ -106,7 +106,7 @@ class Transitions:
     def add(
         self,
         states: NDArray[np.int64],
-        actions: NDArray[np.int64],
+        actions: NDArray[np.int32] | NDArray[np.int64],
         rewards: NDArray[np.float64],
         next_states: NDArray[np.int64],
         terminal: NDArray[np.bool_],
@@ -136,8 +136,8 @@ class TabularModel:
     def rewards(self) -> NDArray[np.float64]: ...
     def successors(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
     def evaluate(
-        self, policies: Sequence[NDArray[np.float64]], horizon: int, discount: float
-    ) -> list[NDArray[np.float64]]: ...
+        self, policies: Sequence[NDArray[np.float64]], discount: float, values: NDArray[np.float64]
+    ) -> None: ...
     def q_table(self, v: NDArray[np.float64], t: int, discount: float) -> NDArray[np.float64]: ...
     def optimum(
         self, discount: float, maximize: bool, legal: NDArray[np.bool_] | None
@@ -149,7 +149,8 @@ def grid_cells(
     low: Sequence[int],
     scale: Sequence[float],
     threads: int,
-) -> NDArray[np.int64]: ...
+    cells: NDArray[np.int64],
+) -> None: ...
 def tabular_lookup(
     cells: NDArray[np.int64],
     actions: NDArray[np.int32] | NDArray[np.int64],
@@ -158,6 +159,6 @@ def tabular_lookup(
     shape: tuple[int, int, int],
     policy: NDArray[np.float64] | None,
     values: tuple[TabularModel, NDArray[np.float64], float] | None,
-    wanted: Sequence[bool],
     threads: int,
-) -> list[NDArray[np.float64] | None]: ...
+    columns: Sequence[NDArray[np.float64] | None],
+) -> None: ...

@@ -98,12 +98,14 @@ class Grid:
     def index_columns(self, columns: Sequence[NDArray[Any]], threads: int = 1) -> NDArray[np.int64]:
         """The same, from a column for each coordinate."""
         floats = [np.ascontiguousarray(column, dtype=np.float64) for column in columns]
+        cells = np.empty(len(columns[0]), dtype=np.int64)
         try:
-            return _core.grid_cells(floats, self.size, self.low, self.scale, threads)
+            _core.grid_cells(floats, self.size, self.low, self.scale, threads, cells)
         except IndexError as error:
             row, i = error.args
             low, high = ((cell - 0.5) / self.scale[i] for cell in (self.low[i], self.low[i] + self.size[i]))
             raise OutsideGridError(row, i, columns[i][row], (low, high)) from None
+        return cells
 
     def centers(self, index: NDArray[np.integer]) -> Floats:
         """The (n, k) states in the middle of cells."""

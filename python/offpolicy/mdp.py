@@ -62,7 +62,7 @@ class TransitionCounts:
         try:
             self._core.add(
                 s,
-                _integers(actions, "actions"),
+                _integers(actions, "actions", np.int32),
                 _floats(rewards, "rewards"),
                 _integers(next_states, "next_states"),
                 np.zeros(len(s), dtype=bool) if terminal is None else _flags(terminal),
@@ -196,7 +196,9 @@ def evaluate_policies(model: SparseModel, policies: Sequence[ArrayLike], horizon
         if table.shape not in (shape, (horizon, *shape)):
             raise UsageError(f"policy {i} must be {shape} or {(horizon, *shape)}, not {table.shape}")
         tables.append(table.ravel())
-    return model.core.evaluate(tables, horizon, float(discount))
+    values = np.empty((len(tables), horizon, model.states))
+    model.core.evaluate(tables, float(discount), values)
+    return list(values)
 
 
 def q_values(model: SparseModel, v: ArrayLike, step: int, discount: float) -> Floats:
@@ -249,11 +251,12 @@ def check_horizon(horizon: int, discount: float) -> None:
         raise UsageError(f"discount must be between 0 and 1, not {discount}")
 
 
-def _integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
+def _integers(values: ArrayLike, name: str, also: type = np.int64) -> NDArray[Any]:
+    """As 64 bits, or as the other width that the core takes."""
     array = np.asarray(values)
     if array.ndim != 1 or not (np.issubdtype(array.dtype, np.integer) or array.size == 0):
         raise UsageError(f"{name} must be a row of whole numbers, not {array.dtype} of shape {array.shape}")
-    return np.ascontiguousarray(array, dtype=np.int64)
+    return np.ascontiguousarray(array, dtype=also if array.dtype == also else np.int64)
 
 
 def _floats(values: ArrayLike, name: str) -> Floats:

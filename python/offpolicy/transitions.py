@@ -7,8 +7,10 @@ row that does not end is not known, and only its reward counts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,18 +26,40 @@ from offpolicy.sources import Source, open_log
 BATCH_ROWS = 1 << 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Transitions:
-    """A batch of n steps; `states` and `next_states` are (n, k)."""
+    """A batch of n steps; a matrix of states is made when it is first asked for, since some fitters need none."""
 
     episodes: pl.Series
-    steps: NDArray[np.int64]  # from 0
-    states: States
-    actions: Actions
+    state_columns: Sequence[NDArray[Any]]  # a column of n for each coordinate
+    next_columns: Sequence[NDArray[Any]]
+    action_column: Actions  # as wide as in the log
     rewards: Floats
-    next_states: States
     terminal: NDArray[np.bool_]
     known: NDArray[np.bool_]  # s' is known, or the episode has ended: the transition counts
+    step_column: NDArray[Any]
+    first_step: int
+
+    @cached_property
+    def states(self) -> States:
+        """s, (n, k)."""
+        return np.stack(self.state_columns).T
+
+    @cached_property
+    def next_states(self) -> States:
+        """s', (n, k)."""
+        return np.stack(self.next_columns).T
+
+    @cached_property
+    def actions(self) -> Actions:
+        """a, in 64 bits."""
+        return self.action_column.astype(np.int64, copy=False)
+
+    @cached_property
+    def steps(self) -> NDArray[np.int64]:
+        """t, from 0."""
+        steps: NDArray[np.int64] = np.subtract(self.step_column, self.first_step, dtype=np.int64)
+        return steps
 
 
 def transitions(
@@ -93,6 +117,9 @@ class _Layout:
     def check(self, frame: pl.DataFrame, row: int) -> None:
         """Types, nulls, NaN and actions that do not exist."""
         self._check_types(frame)
+        action = frame[self.action]
+        if all(map(sound, (frame[name] for name in self.names))) and within(action, self.domain.actions):
+            return
         problems = []
         for name in self.names:
             column = frame[name]
@@ -100,7 +127,6 @@ class _Layout:
             if column.dtype.is_float():
                 bad = bad | ~column.is_finite().fill_null(True)
             problems += self._problems(frame, row, name, bad, "must be there and finite", "not-finite")
-        action = frame[self.action]
         outside = ~action.is_between(0, self.domain.actions - 1).fill_null(True)
         why = f"must be an action from 0 to {self.domain.actions - 1}"
         problems += self._problems(frame, row, self.action, outside, why, "no-such-action")
@@ -149,27 +175,29 @@ class _Layout:
     def batch(self, frame: pl.DataFrame, following: pl.DataFrame | None) -> Transitions:
         """Arrays of these rows; `following` has the row after each, where s' must be found there."""
         n = frame.height
-        states, steps = _matrix(frame, self.states), frame[self.step].to_numpy().astype(np.int64) - self.first_step
+        state, step = _columns(frame, self.states), frame[self.step].to_numpy()
         ended = frame[self.terminal].to_numpy() if self.terminal else np.zeros(n, dtype=bool)
         if self.has_next:
-            next_states, known = _matrix(frame, self.next_states), np.ones(n, dtype=bool)
+            next_state, known = _columns(frame, self.next_states), np.ones(n, dtype=bool)
         else:
-            next_states, last = states.copy(), np.ones(n, dtype=bool)
+            next_state, last = [column.copy() for column in state], np.ones(n, dtype=bool)
             if following is not None:
                 last = (frame[self.episode] != following[self.episode]).to_numpy().copy()
-                next_states[~last] = _matrix(following, self.states)[~last]
+                for column, after in zip(next_state, _columns(following, self.states), strict=True):
+                    column[~last] = after[~last]
             if self.terminal is None:
-                ended = last & (steps + 1 < self.domain.horizon)
+                ended = last & (step + 1 - self.first_step < self.domain.horizon)
             known = ~last | ended
         return Transitions(
             episodes=frame[self.episode],
-            steps=steps,
-            states=states,
-            actions=frame[self.action].to_numpy().astype(np.int64),
-            rewards=frame[self.reward].to_numpy().astype(np.float64),
-            next_states=next_states,
+            state_columns=state,
+            next_columns=next_state,
+            action_column=frame[self.action].to_numpy(),
+            rewards=frame[self.reward].to_numpy().astype(np.float64, copy=False),
             terminal=ended,
             known=known,
+            step_column=step,
+            first_step=self.first_step,
         )
 
 
@@ -177,5 +205,16 @@ def _is_number(dtype: pl.DataType) -> bool:
     return dtype.is_numeric() or dtype == pl.Boolean
 
 
-def _matrix(frame: pl.DataFrame, names: Sequence[str]) -> States:
-    return np.stack([frame[name].to_numpy() for name in names]).T  # a column in one piece
+def sound(column: pl.Series) -> bool:
+    """True if there is surely no null, NaN or infinity; a sum is only finite if all its addends are."""
+    return not column.null_count() and (not column.dtype.is_float() or math.isfinite(column.sum()))
+
+
+def within(column: pl.Series, size: int) -> bool:
+    """True if all whole numbers are from 0 to size - 1."""
+    values = column.to_numpy()
+    return not len(values) or bool(values.min() >= 0 and values.max() < size)
+
+
+def _columns(frame: pl.DataFrame, names: Sequence[str]) -> list[NDArray[Any]]:
+    return [frame[name].to_numpy() for name in names]

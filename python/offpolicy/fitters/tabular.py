@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy.aggregation import Aggregation, ByFunction
 from offpolicy.columns import Columns
-from offpolicy.errors import BadLogError, UsageError
+from offpolicy.errors import BadLogError, OffPolicyError, UsageError
 from offpolicy.fitters.tabular_values import TabularValues
 from offpolicy.grid import Grid, OutsideGridError
 from offpolicy.mdp import SparseModel, TransitionCounts, evaluate_policies, optimal_policy
@@ -69,8 +70,8 @@ class Tabular:
         names = tuple((self.columns or Columns()).state or domain.state_columns)
         for batch in transitions(log, domain, self.columns, self.batch_rows):
             cells, following = _cells(aggregation, batch, names)
-            seen.note(cells, batch.states)
-            counts.add(cells, batch.actions, batch.rewards, following, batch.terminal, batch.known)
+            seen.note(cells, batch)
+            counts.add(cells, batch.action_column, batch.rewards, following, batch.terminal, batch.known)
         unseen = domain.reward_range[0] if self.unseen_reward is None else self.unseen_reward
         return TabularModel(counts.model(unseen), aggregation, seen.representatives(), domain, names)
 
@@ -90,18 +91,24 @@ class Tabular:
 def _cells(
     aggregation: Aggregation, batch: Transitions, names: Sequence[str]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The cells of s and s'; s' is not looked at where it does not matter."""
-    follows = batch.known & ~batch.terminal
-    next_states = batch.next_states
-    if not follows.all():
-        next_states = np.where(follows[:, None], next_states, batch.states)
+    """The cells of s and s'; s' may be in none where it does not matter."""
+    cells = _index(aggregation, batch, batch.state_columns, names)
     following = [f"next_{name}" for name in names]
-    return _index(aggregation, batch, batch.states, names), _index(aggregation, batch, next_states, following)
-
-
-def _index(aggregation: Aggregation, batch: Transitions, states: States, names: Sequence[str]) -> NDArray[np.int64]:
     try:
-        return aggregation.index(states)
+        return cells, _index(aggregation, batch, batch.next_columns, following)
+    except OffPolicyError:
+        follows = batch.known & ~batch.terminal
+        pairs = zip(batch.next_columns, batch.state_columns, strict=True)
+        return cells, _index(aggregation, batch, [np.where(follows, after, now) for after, now in pairs], following)
+
+
+def _index(
+    aggregation: Aggregation, batch: Transitions, columns: Sequence[NDArray[Any]], names: Sequence[str]
+) -> NDArray[np.int64]:
+    if not isinstance(aggregation, Grid):
+        return aggregation.index(np.stack(columns).T)
+    try:
+        return aggregation.index_columns(columns)
     except OutsideGridError as outside:
         row = outside.row
         raise BadLogError([outside.problem(batch.episodes[row], int(batch.steps[row]), names)]) from None
@@ -113,13 +120,16 @@ class _Seen:
     def __init__(self, aggregation: Aggregation) -> None:
         self.aggregation = aggregation
         self.states: States | None = None
+        self.whole = False
         self.found = np.zeros(aggregation.cells, dtype=bool)
 
-    def note(self, cells: NDArray[np.int64], states: States) -> None:
+    def note(self, cells: NDArray[np.int64], batch: Transitions) -> None:
+        if isinstance(self.aggregation, Grid):
+            self.whole = all(np.issubdtype(column.dtype, np.integer) for column in batch.state_columns)
+            return
+        states = batch.states
         if self.states is None:
             self.states = np.zeros((self.aggregation.cells, states.shape[1]), dtype=states.dtype)
-        if isinstance(self.aggregation, Grid):
-            return
         new = np.flatnonzero(~self.found[cells])
         which, first = np.unique(cells[new], return_index=True)
         self.states[which], self.found[which] = states[new[first]], True
@@ -129,10 +139,8 @@ class _Seen:
         if isinstance(self.aggregation, Grid):
             which = np.arange(self.aggregation.cells)
             centers = self.aggregation.centers(which)
-            whole = self.states is not None and np.issubdtype(self.states.dtype, np.integer)
-            if whole and (centers == np.rint(centers)).all():
-                return which, centers.astype(self.states.dtype)  # type: ignore[union-attr]
-            return which, centers
+            whole = self.whole and (centers == np.rint(centers)).all()
+            return which, centers.astype(np.int64) if whole else centers
         which = np.flatnonzero(self.found)
         return which, np.empty((0, 0)) if self.states is None else self.states[which]
 

@@ -109,9 +109,10 @@ class Tables:
         threads: int,
     ) -> list[Floats | None]:
         """π(a|s), Q̂, V̂ and R̂ where wanted and there; `IndexError` has the first row that is in no table."""
-        return _core.tabular_lookup(
-            cells, actions, steps, first_step, self.shape, self.policy, self.values, wanted, threads
-        )
+        there = (self.policy is not None, *[self.values is not None] * 3)
+        made = [np.empty(len(cells)) if want and has else None for want, has in zip(wanted, there, strict=True)]
+        _core.tabular_lookup(cells, actions, steps, first_step, self.shape, self.policy, self.values, threads, made)
+        return made
 
 
 def _flat(table: Floats | None) -> Floats | None:

@@ -1,11 +1,12 @@
 //! Tabular models for Python: NumPy arrays in and out. Rows that cannot be used raise `IndexError` with their number,
 //! which the Python side turns into a message about the log; all else that does not fit is a `ValueError`.
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray3};
 use offpolicy_core::mdp::cells::Grid;
 use offpolicy_core::mdp::counts::{BadSteps, Counts, Steps};
 use offpolicy_core::mdp::dp;
-use offpolicy_core::mdp::lookup::{self, Found, Integers, Rows, Tables, Values};
+use offpolicy_core::mdp::integers::Integers;
+use offpolicy_core::mdp::lookup::{self, Found, Rows, Tables, Values};
 use offpolicy_core::mdp::model::Model;
 use offpolicy_core::mdp::optimal::{Goal, NoOptimum, optimum};
 use pyo3::exceptions::{PyIndexError, PyValueError};
@@ -67,7 +68,7 @@ impl Transitions {
         &mut self,
         py: Python<'_>,
         states: Longs<'_>,
-        actions: Longs<'_>,
+        actions: IntegerArray<'_>,
         rewards: Floats<'_>,
         next_states: Longs<'_>,
         terminal: Flags<'_>,
@@ -75,7 +76,7 @@ impl Transitions {
     ) -> PyResult<()> {
         let steps = Steps {
             states: states.as_slice()?,
-            actions: actions.as_slice()?,
+            actions: actions.get()?,
             rewards: rewards.as_slice()?,
             next_states: next_states.as_slice()?,
             terminal: terminal.as_slice()?,
@@ -162,18 +163,19 @@ impl TabularModel {
         (start.into_pyarray(py), next.into_pyarray(py), PyArray1::from_slice(py, self.0.probability()))
     }
 
-    /// V of policies, each a flat table of π(a|s) or horizon of them.
-    fn evaluate<'py>(
+    /// Fills `values`, policies × horizon × |S|, with V; a policy is a flat table of π(a|s), or horizon of them.
+    fn evaluate(
         &self,
-        py: Python<'py>,
-        policies: Vec<Floats<'py>>,
-        horizon: usize,
+        py: Python<'_>,
+        policies: Vec<Floats<'_>>,
         discount: f64,
-    ) -> PyResult<Vec<Matrix<'py, f64>>> {
+        mut values: PyReadwriteArray3<'_, f64>,
+    ) -> PyResult<()> {
         let tables = policies.iter().map(Floats::as_slice).collect::<Result<Vec<_>, _>>()?;
-        let values = py.detach(|| dp::evaluate(&self.0, &tables, horizon, discount));
-        let values = values.ok_or_else(|| bad("a policy must be a table of states × actions, or one for each step"))?;
-        values.into_iter().map(|v| v.into_pyarray(py).reshape([horizon, self.0.states()])).collect()
+        let horizon = values.as_array().shape()[1];
+        let values = values.as_slice_mut()?;
+        let done = py.detach(|| dp::evaluate_into(&self.0, &tables, horizon, discount, values));
+        done.then_some(()).ok_or_else(|| bad("a policy must be a table of states × actions, or one for each step"))
     }
 
     /// Q of all pairs at step t, given V as horizon × |S| flat values.
@@ -206,32 +208,32 @@ impl TabularModel {
     }
 }
 
-/// The cell of each row, given a column for each coordinate.
+/// Fills `cells` with the cell of each row, given a column for each coordinate.
 #[pyfunction]
-pub fn grid_cells<'py>(
-    py: Python<'py>,
-    columns: Vec<Floats<'py>>,
+#[expect(clippy::too_many_arguments, reason = "a Python signature")]
+pub fn grid_cells(
+    py: Python<'_>,
+    columns: Vec<Floats<'_>>,
     size: Vec<u32>,
     low: Vec<i32>,
     scale: Vec<f64>,
     threads: usize,
-) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    mut cells: PyReadwriteArray1<'_, i64>,
+) -> PyResult<()> {
     let grid = Grid::new(&size, &low, &scale).ok_or_else(|| bad("no grid has these sizes, lows and scales"))?;
     let columns = columns.iter().map(Floats::as_slice).collect::<Result<Vec<_>, _>>()?;
-    let n = columns.first().map_or(0, |column| column.len());
-    if columns.len() != grid.dimensions() || columns.iter().any(|column| column.len() != n) {
+    let cells = cells.as_slice_mut()?;
+    if columns.len() != grid.dimensions() || columns.iter().any(|column| column.len() != cells.len()) {
         return Err(bad(format!(
             "a grid of {} coordinates needs as many columns, all of one length",
             grid.dimensions()
         )));
     }
-    let mut cells = vec![0; n];
-    py.detach(|| grid.index(&columns, &mut cells, threads))
-        .map_err(|outside| PyIndexError::new_err((outside.row, outside.coordinate)))?;
-    Ok(cells.into_pyarray(py))
+    py.detach(|| grid.index(&columns, cells, threads))
+        .map_err(|outside| PyIndexError::new_err((outside.row, outside.coordinate)))
 }
 
-/// π(a|s), Q̂, V̂ and R̂ of rows, as far as a policy and values are given and each is wanted.
+/// Fills columns with π(a|s), Q̂, V̂ and R̂ of each row, where they are given and the tables have them.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "a Python signature")]
 pub fn tabular_lookup<'py>(
@@ -243,15 +245,21 @@ pub fn tabular_lookup<'py>(
     shape: (usize, usize, usize),
     policy: Option<Floats<'py>>,
     values: Option<(PyRef<'py, TabularModel>, Floats<'py>, f64)>,
-    wanted: [bool; 4],
     threads: usize,
-) -> PyResult<[Option<Bound<'py, PyArray1<f64>>>; 4]> {
+    columns: [Option<PyReadwriteArray1<'py, f64>>; 4],
+) -> PyResult<()> {
     let (horizon, states, n_actions) = shape;
     let rows = Rows { cells: cells.as_slice()?, actions: actions.get()?, steps: steps.get()?, first_step };
     let n = rows.cells.len();
     let pairs = states.checked_mul(n_actions).unwrap_or(usize::MAX);
     let policy = policy.as_ref().map(Floats::as_slice).transpose()?;
-    if rows.actions.len() != n || rows.steps.len() != n {
+    let [mut p, mut q, mut v, mut r] = columns;
+    let mut slices = [None, None, None, None];
+    for (slice, column) in slices.iter_mut().zip([&mut p, &mut q, &mut v, &mut r]) {
+        *slice = column.as_mut().map(PyReadwriteArray1::as_slice_mut).transpose()?;
+    }
+    let lengths = slices.iter().flatten().map(|column| column.len());
+    if lengths.chain([rows.actions.len(), rows.steps.len()]).any(|len| len != n) {
         return Err(bad("all arrays of a batch must have the same length"));
     }
     if policy.is_some_and(|table| table.len() != pairs && Some(table.len()) != pairs.checked_mul(horizon)) {
@@ -268,17 +276,8 @@ pub fn tabular_lookup<'py>(
             Some(Values { model, v, discount: *discount })
         }
     };
-    let given = [policy.is_some(), values.is_some(), values.is_some(), values.is_some()];
-    let mut columns: [Vec<f64>; 4] = std::array::from_fn(|i| vec![0.0; if wanted[i] && given[i] { n } else { 0 }]);
     let tables = Tables { states, actions: n_actions, horizon, policy, values };
-    py.detach(|| {
-        let mut slots =
-            columns.iter_mut().enumerate().map(|(i, c)| (wanted[i] && given[i]).then_some(c.as_mut_slice()));
-        let mut slot = || slots.next().flatten();
-        let found = Found { target_prob: slot(), q_hat: slot(), v_hat: slot(), r_hat: slot() };
-        tables.look_up(&rows, found, threads)
-    })
-    .map_err(PyIndexError::new_err)?;
-    let mut i = 0..4;
-    Ok(columns.map(|column| i.next().filter(|&i| wanted[i] && given[i]).map(|_| column.into_pyarray(py))))
+    let [target_prob, q_hat, v_hat, r_hat] = slices;
+    let found = Found { target_prob, q_hat, v_hat, r_hat };
+    py.detach(|| tables.look_up(&rows, found, threads)).map_err(PyIndexError::new_err)
 }

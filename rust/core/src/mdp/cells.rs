@@ -2,6 +2,9 @@
 
 use super::split::{split, threads_for};
 
+const BLOCK: usize = 256;
+const MOST_CELLS: u64 = 1 << 52;
+
 /// A regular grid; coordinate i has the cells low[i], low[i] + 1, …, low[i] + size[i] − 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
@@ -10,8 +13,8 @@ pub struct Grid {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Axis {
-    size: i64,
-    low: i64,
+    size: f64,
+    low: f64,
     scale: f64,
 }
 
@@ -25,15 +28,16 @@ pub struct Outside {
 }
 
 impl Axis {
-    /// The cell of x, from 0.
+    /// The cell of x, from 0; in a whole number below `size` if x is inside.
     #[inline(always)]
-    fn cell(&self, x: f64) -> Option<i64> {
-        let y = x * self.scale + 0.5;
-        // y is compared before it is cut: NaN and whatever no integer holds are outside.
-        let inside = y >= self.low as f64 && y < (self.low + self.size) as f64;
-        let toward_zero = y as i64;
-        let floor = toward_zero - i64::from(toward_zero as f64 > y);
-        inside.then_some(floor - self.low)
+    fn cell(&self, x: f64) -> f64 {
+        (x * self.scale + 0.5).floor() - self.low
+    }
+
+    /// False for NaN too.
+    #[inline(always)]
+    fn holds(&self, cell: f64) -> bool {
+        cell >= 0.0 && cell < self.size
     }
 }
 
@@ -41,10 +45,10 @@ impl Grid {
     /// A grid from the number of cells, the first cell and the scale of each coordinate; None if they do not fit.
     pub fn new(size: &[u32], low: &[i32], scale: &[f64]) -> Option<Self> {
         let same = size.len() == low.len() && low.len() == scale.len() && !size.is_empty();
-        let cells = size.iter().try_fold(1i64, |cells, &n| cells.checked_mul(n.into()));
+        let cells = size.iter().try_fold(1u64, |cells, &n| cells.checked_mul(n.into()));
         let axes = size.iter().zip(low).zip(scale);
         let axes = axes.map(|((&size, &low), &scale)| Axis { size: size.into(), low: low.into(), scale }).collect();
-        (same && cells.is_some_and(|cells| cells > 0)).then_some(Self { axes })
+        (same && cells.is_some_and(|cells| (1..MOST_CELLS).contains(&cells))).then_some(Self { axes })
     }
 
     /// How many coordinates it has.
@@ -68,22 +72,55 @@ impl Grid {
     }
 
     fn index_part(&self, columns: &[&[f64]], start: usize, cells: &mut [i64]) -> Result<(), Outside> {
-        cells.fill(0);
-        let mut outside: Option<Outside> = None;
-        for (coordinate, (axis, column)) in self.axes.iter().zip(columns).enumerate() {
-            let column = &column[start..start + cells.len()];
-            let mut all = true;
-            for (cell, &x) in cells.iter_mut().zip(column) {
-                let found = axis.cell(x);
-                all &= found.is_some();
-                *cell = *cell * axis.size + found.unwrap_or(0);
-            }
-            if !all {
-                let row = column.iter().position(|&x| axis.cell(x).is_none()).map(|row| row + start);
-                outside = outside.into_iter().chain(row.map(|row| Outside { row, coordinate })).min();
+        let arch = pulp::Arch::new();
+        for (block, cells) in cells.chunks_mut(BLOCK).enumerate() {
+            let start = start + block * BLOCK;
+            if !arch.dispatch(IndexBlock { grid: self, columns, start, cells }) {
+                return Err(self.first_outside(columns, start));
             }
         }
-        outside.map_or(Ok(()), Err)
+        Ok(())
+    }
+
+    /// The first row from `start` on that is in no cell; there is one.
+    #[cold]
+    fn first_outside(&self, columns: &[&[f64]], start: usize) -> Outside {
+        let rows = self.axes.iter().zip(columns).enumerate().filter_map(|(coordinate, (axis, column))| {
+            let row = column[start..].iter().position(|&x| !axis.holds(axis.cell(x)))?;
+            Some(Outside { row: start + row, coordinate })
+        });
+        rows.min().unwrap_or(Outside { row: start, coordinate: 0 })
+    }
+}
+
+struct IndexBlock<'a> {
+    grid: &'a Grid,
+    columns: &'a [&'a [f64]],
+    start: usize,
+    cells: &'a mut [i64],
+}
+
+impl pulp::WithSimd for IndexBlock<'_> {
+    type Output = bool;
+
+    /// Whole numbers below 2^52 are kept as floats, which every processor computes several at once.
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _simd: S) -> bool {
+        let mut index = [0.0; BLOCK];
+        let index = &mut index[..self.cells.len()];
+        let mut outside = 0u64;
+        for (axis, column) in self.grid.axes.iter().zip(self.columns) {
+            for (index, &x) in index.iter_mut().zip(&column[self.start..self.start + self.cells.len()]) {
+                let cell = axis.cell(x);
+                outside |= u64::from(!axis.holds(cell));
+                *index = *index * axis.size + cell;
+            }
+        }
+        for (cell, &index) in self.cells.iter_mut().zip(index.iter()) {
+            // The last 52 bits of 2^52 + i are i.
+            *cell = ((index + MOST_CELLS as f64).to_bits() & (MOST_CELLS - 1)).cast_signed();
+        }
+        outside == 0
     }
 }
 

@@ -7,8 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::integers::Integers;
 use super::model::Model;
-use super::reward_sum::RewardSums;
+use super::reward_sum::{Reward, RewardSums};
 use crate::wire::{self, NotAState};
 
 /// What the bytes of counts begin with, inside their envelope.
@@ -20,14 +21,14 @@ pub struct Steps<'a> {
     /// s
     pub states: &'a [i64],
     /// a
-    pub actions: &'a [i64],
+    pub actions: Integers<'a>,
     /// r
     pub rewards: &'a [f64],
     /// s'; not looked at where the episode ends or s' is not known.
     pub next_states: &'a [i64],
     /// The episode ends here.
     pub terminal: &'a [bool],
-    /// s' is known, or the episode ends.
+    /// s' is known; an episode that ends has a known end.
     pub known: &'a [bool],
 }
 
@@ -155,90 +156,100 @@ impl Counts {
 
     /// Counts steps; after an error nothing has been counted.
     pub fn add(&mut self, steps: &Steps) -> Result<(), BadSteps> {
-        let (pairs, next) = self.indices(steps)?;
-        for (&pair, &reward) in pairs.iter().zip(steps.rewards) {
-            self.visits[pair as usize] += 1;
-            self.rewards.add(pair as usize, reward);
-        }
-        let counted = self.count(&pairs, &next);
-        self.successors = if self.successors.next.is_empty() { counted } else { self.successors.merged(&counted) };
-        Ok(())
-    }
-
-    /// The pair and the successor of each row, checked; `UNKNOWN` where there is none.
-    fn indices(&self, steps: &Steps) -> Result<(Vec<u32>, Vec<u32>), BadSteps> {
         let n = steps.states.len();
         let lengths = [steps.actions.len(), steps.rewards.len(), steps.next_states.len()];
         if lengths.iter().chain(&[steps.terminal.len(), steps.known.len()]).any(|&len| len != n) {
             return Err(BadSteps::Lengths);
         }
-        let (states, actions) = (self.states as u64, self.actions as u64);
-        let (mut pairs, mut next) = (Vec::with_capacity(n), Vec::with_capacity(n));
-        for row in 0..n {
-            let (s, a) = (steps.states[row].cast_unsigned(), steps.actions[row].cast_unsigned());
-            let follows = if steps.terminal[row] {
-                states
-            } else if steps.known[row] {
-                steps.next_states[row].cast_unsigned()
-            } else {
-                u64::from(UNKNOWN)
-            };
-            let known = follows < states || steps.terminal[row] || !steps.known[row];
-            if s >= states || a >= actions || !known || !steps.rewards[row].is_finite() {
-                return Err(self.fault(steps, row));
+        let counted = match steps.actions {
+            Integers::Short(actions) => self.add_rows(steps, actions),
+            Integers::Long(actions) => self.add_rows(steps, actions),
+        };
+        let counted = counted.ok_or_else(|| self.fault(steps))?;
+        self.successors = if self.successors.next.is_empty() { counted } else { self.successors.merged(&counted) };
+        Ok(())
+    }
+
+    /// Counts visits and rewards, and returns N(s, a, s'); None, and nothing is counted, if a row is not sound.
+    fn add_rows<A: Copy + Into<i64>>(&mut self, steps: &Steps, actions: &[A]) -> Option<Successors> {
+        let (state_count, action_count) = (self.states as u64, self.actions as u64);
+        let to = steps.next_states.iter().zip(steps.terminal).zip(steps.known);
+        let rows = steps.states.iter().zip(actions).zip(to).map(|((&s, &a), ((&next, &terminal), &known))| {
+            let (s, a, next) = (s.cast_unsigned(), a.into().cast_unsigned(), next.cast_unsigned());
+            let next = if terminal { state_count } else { next };
+            let sound =
+                (s < state_count) & (a < action_count) & ((next <= state_count - u64::from(!terminal)) | !known);
+            (sound, s.wrapping_mul(action_count).wrapping_add(a) as usize, if known { next as u32 } else { UNKNOWN })
+        });
+        let mut end = vec![0u32; self.visits.len()];
+        for ((sound, pair, next), r) in rows.clone().zip(steps.rewards) {
+            if !sound || !r.is_finite() {
+                return None;
             }
-            pairs.push((s * actions + a) as u32);
-            next.push(follows as u32);
+            end[pair] += u32::from(next != UNKNOWN);
         }
-        Ok((pairs, next))
-    }
-
-    #[cold]
-    fn fault(&self, steps: &Steps, row: usize) -> BadSteps {
-        let outside = |index: i64, size: usize| index < 0 || index >= size as i64;
-        let (s, a, r) = (steps.states[row], steps.actions[row], steps.rewards[row]);
-        if outside(s, self.states) {
-            BadSteps::Row(row, "state", s as f64)
-        } else if outside(a, self.actions) {
-            BadSteps::Row(row, "action", a as f64)
-        } else if !r.is_finite() {
-            BadSteps::Row(row, "reward", r)
-        } else {
-            BadSteps::Row(row, "next state", steps.next_states[row] as f64)
-        }
-    }
-
-    /// N(s, a, s') of a batch: rows are put in order of their pair, then counted pair by pair.
-    fn count(&self, pairs: &[u32], next: &[u32]) -> Successors {
-        let mut end = vec![0u32; self.visits.len() + 1];
-        for (&pair, _) in pairs.iter().zip(next).filter(|&(_, &next)| next != UNKNOWN) {
-            end[pair as usize] += 1;
-        }
+        // Rows are put in the order of their pair: first where each begins, then each after the other.
         let mut total = 0;
-        end.iter_mut().for_each(|end| total = std::mem::replace(end, total) + total);
+        end.iter_mut().for_each(|end| total += std::mem::replace(end, total));
         let mut by_pair = vec![0u32; total as usize];
-        for (&pair, &next) in pairs.iter().zip(next).filter(|&(_, &next)| next != UNKNOWN) {
-            let place = &mut end[pair as usize];
-            by_pair[*place as usize] = next;
-            *place += 1;
+        let mut reward = Reward::from(0.0);
+        for ((_, pair, next), &r) in rows.zip(steps.rewards) {
+            self.visits[pair] += 1;
+            if r != reward.value() {
+                reward = r.into();
+            }
+            self.rewards.add(pair, reward);
+            if next != UNKNOWN {
+                by_pair[end[pair] as usize] = next;
+                end[pair] += 1;
+            }
         }
-        let mut counted = Successors::none(self.visits.len());
-        let (mut times, mut found, mut start) = (vec![0u64; self.states + 1], vec![], 0);
-        for (pair, &end) in end[..self.visits.len()].iter().enumerate() {
+        Some(self.count(&by_pair, &end))
+    }
+
+    /// How often each successor is in the row of each pair, which ends there.
+    fn count(&self, by_pair: &[u32], end: &[u32]) -> Successors {
+        let mut counted = Successors::none(end.len());
+        let (mut times, mut found, mut start) = (vec![0u32; self.states + 1], vec![], 0);
+        for (pair, &end) in end.iter().enumerate() {
             for &next in &by_pair[start..end as usize] {
-                if times[next as usize] == 0 {
+                let times = &mut times[next as usize];
+                if *times == 0 {
                     found.push(next);
                 }
-                times[next as usize] += 1;
+                *times += 1;
             }
             found.sort_unstable();
             for next in found.drain(..) {
-                counted.push(next, std::mem::take(&mut times[next as usize]));
+                counted.push(next, std::mem::take(&mut times[next as usize]).into());
             }
             counted.close(pair);
             start = end as usize;
         }
         counted
+    }
+
+    /// The first row that cannot be counted; there is one.
+    #[cold]
+    fn fault(&self, steps: &Steps) -> BadSteps {
+        let outside = |index: i64, size: usize| index < 0 || index >= size as i64;
+        let faults = (0..steps.states.len()).filter_map(|row| {
+            let (s, a) = (steps.states[row], steps.actions.get(row));
+            let (r, next) = (steps.rewards[row], steps.next_states[row]);
+            let follows = steps.known[row] && !steps.terminal[row];
+            if outside(s, self.states) {
+                Some(BadSteps::Row(row, "state", s as f64))
+            } else if outside(a, self.actions) {
+                Some(BadSteps::Row(row, "action", a as f64))
+            } else if !r.is_finite() {
+                Some(BadSteps::Row(row, "reward", r))
+            } else if follows && outside(next, self.states) {
+                Some(BadSteps::Row(row, "next state", next as f64))
+            } else {
+                None
+            }
+        });
+        { faults }.next().unwrap_or(BadSteps::Lengths)
     }
 
     /// Adds the counts of another part of the log.
@@ -311,7 +322,7 @@ mod tests {
     fn add(counts: &mut Counts, rows: &[Row]) -> Result<(), BadSteps> {
         counts.add(&Steps {
             states: &rows.iter().map(|row| row.0).collect::<Vec<_>>(),
-            actions: &rows.iter().map(|row| row.1).collect::<Vec<_>>(),
+            actions: Integers::Long(&rows.iter().map(|row| row.1).collect::<Vec<_>>()),
             rewards: &rows.iter().map(|row| row.2).collect::<Vec<_>>(),
             next_states: &rows.iter().map(|row| row.3).collect::<Vec<_>>(),
             terminal: &rows.iter().map(|row| row.4).collect::<Vec<_>>(),

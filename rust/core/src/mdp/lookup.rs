@@ -4,47 +4,13 @@
 //!
 //! for a cell s, an action a and a step t. Rows are looked up block by block, on several threads.
 
+use std::ops::Range;
+
+use super::integers::Integers;
 use super::model::Model;
 use super::split::threads_for;
 
 const BLOCK: usize = 256;
-
-/// Whole numbers of either width.
-#[derive(Clone, Copy, Debug)]
-pub enum Integers<'a> {
-    /// 32 bits.
-    Short(&'a [i32]),
-    /// 64 bits.
-    Long(&'a [i64]),
-}
-
-impl Integers<'_> {
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Short(values) => values.len(),
-            Self::Long(values) => values.len(),
-        }
-    }
-
-    /// True if there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Copies those from `start` on, less `offset`.
-    #[inline(always)]
-    fn read(&self, start: usize, offset: i64, into: &mut [i64]) {
-        match self {
-            Self::Short(values) => {
-                into.iter_mut().zip(&values[start..]).for_each(|(to, &value)| *to = i64::from(value) - offset);
-            }
-            Self::Long(values) => {
-                into.iter_mut().zip(&values[start..]).for_each(|(to, &value)| *to = value.wrapping_sub(offset));
-            }
-        }
-    }
-}
 
 /// V of one policy over a horizon: horizon × |S| values, row t with H - t steps to go.
 #[derive(Clone, Copy, Debug)]
@@ -58,12 +24,26 @@ pub struct Values<'a> {
 }
 
 impl Values<'_> {
+    #[inline(always)]
     fn q(&self, t: usize, pair: usize) -> f64 {
         let states = self.model.states();
-        let following = self.v[(t + 1) * states..].get(..states).unwrap_or(&[]);
-        // No value is left after the last step.
-        let (next, _) = following.as_chunks::<1>();
-        if next.is_empty() { self.model.rewards()[pair] } else { self.model.backup(pair, next, self.discount)[0] }
+        match self.v.get((t + 1) * states..(t + 2) * states) {
+            Some(following) => self.model.backup(pair, following, self.discount),
+            // No value is left after the last step.
+            None => self.model.rewards()[pair],
+        }
+    }
+
+    /// V(s), Q(s, 0), Q(s, 1), … of all steps and states: what a row needs is in one place.
+    fn records(&self) -> Vec<f64> {
+        let (states, actions) = (self.model.states(), self.model.actions());
+        let mut records = Vec::with_capacity(self.v.len() * (1 + actions));
+        for (i, &v) in self.v.iter().enumerate() {
+            let (t, first) = (i / states, i % states * actions);
+            records.push(v);
+            records.extend((first..first + actions).map(|pair| self.q(t, pair)));
+        }
+        records
     }
 }
 
@@ -133,6 +113,9 @@ impl Tables<'_> {
     /// Fills in what is asked for; or the first row whose cell, action or step is in no table.
     pub fn look_up(&self, rows: &Rows, mut found: Found, threads: usize) -> Result<(), usize> {
         let n = rows.cells.len();
+        // So many rows ask for most of Q more than once.
+        let many = found.q_hat.is_some() && Some(n) > self.horizon.checked_mul(self.states * self.actions);
+        let records = &self.values.filter(|_| many).map(|values| values.records());
         let parts = threads_for(n, threads);
         let bad = std::thread::scope(|scope| {
             let mut workers = vec![];
@@ -140,7 +123,7 @@ impl Tables<'_> {
                 let (start, end) = (n * (part - 1) / parts, n * part / parts);
                 let (mine, rest) = found.split_at(end - start);
                 found = rest;
-                let work = move || self.part(rows, start..end, mine).err();
+                let work = move || self.part(rows, start..end, mine, records.as_deref()).err();
                 if part == parts {
                     let last = work();
                     let join = |worker: std::thread::ScopedJoinHandle<'_, _>| {
@@ -155,51 +138,59 @@ impl Tables<'_> {
         bad.map_or(Ok(()), Err)
     }
 
-    fn part(&self, rows: &Rows, range: std::ops::Range<usize>, mut found: Found) -> Result<(), usize> {
-        let (mut actions, mut steps) = ([0; BLOCK], [0; BLOCK]);
-        let mut pairs = [0; BLOCK];
+    fn part(&self, rows: &Rows, range: Range<usize>, mut found: Found, records: Option<&[f64]>) -> Result<(), usize> {
+        let mut block = Block { cells: &[], actions: [0; BLOCK], steps: [0; BLOCK] };
         for start in range.clone().step_by(BLOCK) {
             let n = BLOCK.min(range.end - start);
-            let cells = &rows.cells[start..start + n];
-            rows.actions.read(start, 0, &mut actions[..n]);
-            rows.steps.read(start, rows.first_step, &mut steps[..n]);
+            block.cells = &rows.cells[start..start + n];
+            rows.actions.read(start, 0, &mut block.actions[..n]);
+            rows.steps.read(start, rows.first_step, &mut block.steps[..n]);
             let known = |i: usize| {
-                cells[i].cast_unsigned() < self.states as u64
-                    && actions[i].cast_unsigned() < self.actions as u64
-                    && steps[i].cast_unsigned() < self.horizon as u64
+                block.cells[i].cast_unsigned() < self.states as u64
+                    && block.actions[i].cast_unsigned() < self.actions as u64
+                    && block.steps[i].cast_unsigned() < self.horizon as u64
             };
             if !(0..n).fold(true, |all, i| all & known(i)) {
                 return Err((0..n).find(|&i| !known(i)).unwrap_or(0) + start);
             }
-            for i in 0..n {
-                pairs[i] = cells[i] as usize * self.actions + actions[i] as usize;
-            }
-            let (done, rest) = found.split_at(n);
-            self.block(cells, &pairs[..n], &steps[..n], done);
+            let (mine, rest) = found.split_at(n);
+            self.fill(&block, mine, records);
             found = rest;
         }
         Ok(())
     }
 
     #[inline(always)]
-    fn block(&self, cells: &[i64], pairs: &[usize], steps: &[i64], found: Found) {
-        if let (Some(column), Some(table)) = (found.target_prob, self.policy) {
+    fn fill(&self, block: &Block, found: Found, records: Option<&[f64]>) {
+        let row = |i: usize| (block.steps[i] as usize, block.cells[i] as usize, block.actions[i] as usize);
+        let pair = |i: usize| block.cells[i] as usize * self.actions + block.actions[i] as usize;
+        if let Some(table) = self.policy {
             let a_step = if table.len() == self.states * self.actions { 0 } else { self.states * self.actions };
-            for ((p, &pair), &t) in column.iter_mut().zip(pairs).zip(steps) {
-                *p = table[t as usize * a_step + pair];
-            }
+            each(found.target_prob, |i| table[row(i).0 * a_step + pair(i)]);
         }
         let Some(values) = &self.values else { return };
-        for (v, (&cell, &t)) in found.v_hat.into_iter().flatten().zip(cells.iter().zip(steps)) {
-            *v = values.v[t as usize * self.states + cell as usize];
-        }
-        for (q, (&pair, &t)) in found.q_hat.into_iter().flatten().zip(pairs.iter().zip(steps)) {
-            *q = values.q(t as usize, pair);
-        }
-        for (r, &pair) in found.r_hat.into_iter().flatten().zip(pairs) {
-            *r = values.model.rewards()[pair];
+        each(found.r_hat, |i| values.model.rewards()[pair(i)]);
+        if let Some(records) = records {
+            let record = |i: usize| (row(i).0 * self.states + row(i).1) * (1 + self.actions);
+            each(found.v_hat, |i| records[record(i)]);
+            each(found.q_hat, |i| records[record(i) + 1 + row(i).2]);
+        } else {
+            each(found.v_hat, |i| values.v[row(i).0 * self.states + row(i).1]);
+            each(found.q_hat, |i| values.q(row(i).0, pair(i)));
         }
     }
+}
+
+/// A few rows, checked.
+struct Block<'a> {
+    cells: &'a [i64],
+    actions: [i64; BLOCK],
+    steps: [i64; BLOCK],
+}
+
+#[inline(always)]
+fn each(column: Option<&mut [f64]>, value: impl Fn(usize) -> f64) {
+    column.into_iter().for_each(|column| column.iter_mut().enumerate().for_each(|(i, x)| *x = value(i)));
 }
 
 #[cfg(test)]
@@ -213,7 +204,7 @@ mod tests {
 
     fn look_up(steps: &[i32], threads: usize) -> Result<[Vec<f64>; 4], usize> {
         let (model, policy) = (model(), [0.25, 0.75, 0.5, 0.5]);
-        let v = &evaluate(&model, &[&policy], 3, 0.5).unwrap()[0];
+        let v = &evaluate(&model, &[&policy], 3, 0.5).unwrap();
         let n = steps.len();
         let cells: Vec<i64> = (0..n as i64).map(|i| i % 2).collect();
         let actions: Vec<i64> = (0..n as i64).map(|i| i / 2 % 2).collect();

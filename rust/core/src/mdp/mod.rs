@@ -6,6 +6,7 @@
 pub mod cells;
 pub mod counts;
 pub mod dp;
+pub mod integers;
 pub mod kernel;
 pub mod kernel_model;
 pub mod lookup;

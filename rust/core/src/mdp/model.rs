@@ -100,17 +100,11 @@ impl Model {
         self.next[range.clone()].iter().copied().zip(self.probability[range].iter().copied())
     }
 
-    /// Q(s, a) = R̂(s, a) + γ Σ P̂(s'|s, a) V(s') for as many V at once as there are lanes.
+    /// Q(s, a) = R̂(s, a) + γ Σ P̂(s'|s, a) V(s').
     #[inline(always)]
-    pub fn backup<const LANES: usize>(&self, pair: usize, value: &[[f64; LANES]], discount: f64) -> [f64; LANES] {
-        let mut sum = [0.0; LANES];
-        for (next, p) in self.successors(pair) {
-            let v = &value[next as usize];
-            for lane in 0..LANES {
-                sum[lane] += p * v[lane];
-            }
-        }
-        sum.map(|sum| self.rewards[pair] + discount * sum)
+    pub fn backup(&self, pair: usize, value: &[f64], discount: f64) -> f64 {
+        let sum = self.successors(pair).fold(0.0, |sum, (next, p)| sum + p * value[next as usize]);
+        self.rewards[pair] + discount * sum
     }
 }
 

@@ -163,11 +163,11 @@ mod tests {
 
     /// V of a deterministic policy, by brute iteration.
     fn value(model: &Model, actions: &[usize], discount: f64) -> Vec<f64> {
-        let mut v = vec![[0.0]; STATES];
+        let mut v = vec![0.0; STATES];
         for _ in 0..2000 {
             v = (0..STATES).map(|s| model.backup(s * ACTIONS + actions[s], &v, discount)).collect();
         }
-        v.into_iter().map(|[v]| v).collect()
+        v
     }
 
     proptest! {

@@ -24,6 +24,26 @@ pub struct RewardSums {
     rest: BTreeMap<usize, Sum>,
 }
 
+/// A reward, made ready to be added.
+#[derive(Clone, Copy, Debug)]
+pub struct Reward {
+    value: f64,
+    units: Option<i128>,
+}
+
+impl Reward {
+    /// The number itself.
+    pub fn value(self) -> f64 {
+        self.value
+    }
+}
+
+impl From<f64> for Reward {
+    fn from(value: f64) -> Self {
+        Self { value, units: in_units(value) }
+    }
+}
+
 /// x in units, if that is exact and small enough.
 #[inline(always)]
 fn in_units(x: f64) -> Option<i128> {
@@ -66,10 +86,10 @@ impl RewardSums {
 
     /// Adds a finite reward to a sum.
     #[inline(always)]
-    pub fn add(&mut self, index: usize, reward: f64) {
-        match in_units(reward) {
+    pub fn add(&mut self, index: usize, reward: Reward) {
+        match reward.units {
             Some(units) => self.units[index] += units,
-            None => self.add_rest(index, reward),
+            None => self.add_rest(index, reward.value),
         }
     }
 
@@ -120,7 +140,7 @@ mod tests {
 
     fn mean(rewards: &[f64]) -> f64 {
         let mut sums = RewardSums::new(1);
-        rewards.iter().for_each(|&r| sums.add(0, r));
+        rewards.iter().for_each(|&r| sums.add(0, r.into()));
         sums.mean(0, rewards.len() as u64)
     }
 
@@ -160,7 +180,7 @@ mod tests {
             let cut = cut.min(rewards.len());
             let part = |rewards: &[f64]| {
                 let mut sums = RewardSums::new(1);
-                rewards.iter().rev().for_each(|&r| sums.add(0, r));
+                rewards.iter().rev().for_each(|&r| sums.add(0, r.into()));
                 sums
             };
             let mut merged = part(&rewards[cut..]);
