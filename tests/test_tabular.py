@@ -7,7 +7,7 @@ import offpolicy as op
 import polars as pl
 import pytest
 from offpolicy.fitters.tabular import Tabular
-from offpolicy.mdp import evaluate_policies, q_values
+from offpolicy.mdp import TransitionCounts, evaluate_policies, q_values
 from offpolicy.policies import FromCallable, Mixture, TabularPolicy, Uniform
 from offpolicy.protocols import ModelFitter, ValueModel
 from tiny_mdp import STATES, TinyDomain, tiny_log
@@ -58,10 +58,20 @@ def test_any_batch_and_any_form_of_log_gives_the_same_model(log, model, tmp_path
         assert same(Tabular(aggregate=GRID, batch_rows=rows).fit(other, DOMAIN), model)
 
 
-def test_successors_may_be_in_the_next_row(log, model):
-    """Without next states the last row of a full-length episode has no successor: its reward alone counts."""
-    without = Tabular(aggregate=GRID).fit(log.drop("next_state"), DOMAIN)
-    assert (without.sparse.rewards == model.sparse.rewards).all()
+@pytest.mark.parametrize("dropped", [["next_state"], ["next_state", "terminal"]])
+def test_successors_may_be_in_the_next_row(log, dropped):
+    """The last row of an episode of full length has no known successor then: its reward alone counts."""
+    last = (log["step"] == DOMAIN.horizon - 1) & ~log["terminal"]
+    counts = TransitionCounts(STATES, 2)
+    columns = [log[name].to_numpy() for name in ("state", "action", "reward", "next_state", "terminal")]
+    if "terminal" in dropped:  # an end at the horizon cannot be told from a cut
+        last = log["step"] == DOMAIN.horizon - 1
+        columns[-1] = columns[-1] & ~last.to_numpy()
+    counts.add(*columns, known=~last.to_numpy())
+    found = Tabular(aggregate=GRID, batch_rows=50).fit(log.drop(dropped), DOMAIN).sparse
+    exact = counts.model(DOMAIN.reward_range[0])
+    assert (found.rewards == exact.rewards).all()
+    assert all((a == b).all() for a, b in zip(found.successors(), exact.successors(), strict=True))
 
 
 def test_a_function_aggregates_like_the_grid(log, model):

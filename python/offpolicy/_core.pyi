@@ -158,7 +158,7 @@ def tabular_lookup(
     first_step: int,
     shape: tuple[int, int, int],
     policy: NDArray[np.float64] | None,
-    values: tuple[TabularModel, NDArray[np.float64], float] | None,
+    values: tuple[TabularModel, NDArray[np.float64], int, float] | None,
     threads: int,
     columns: Sequence[NDArray[np.float64] | None],
 ) -> None: ...

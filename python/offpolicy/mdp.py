@@ -20,6 +20,9 @@ from offpolicy import _core
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.protocols import Floats
 
+#: Policies that the core evaluates at once.
+LANES = 4
+
 
 class TransitionCounts:
     """Counts of a log's transitions; those of its parts merge, in any order and bit for bit, into those of the log.
@@ -188,6 +191,13 @@ def evaluate_policies(model: SparseModel, policies: Sequence[ArrayLike], horizon
            [1.5 ],
            [1.  ]])]
     """
+    return [values[:, :, lane] for values, lane in values_side_by_side(model, policies, horizon, discount)]
+
+
+def values_side_by_side(
+    model: SparseModel, policies: Sequence[ArrayLike], horizon: int, discount: float
+) -> list[tuple[Floats, int]]:
+    """The same as the core makes it: for each policy a (horizon, S, lanes) array, and the lane that is its own."""
     check_horizon(horizon, discount)
     shape = (model.states, model.actions)
     tables = []
@@ -196,9 +206,13 @@ def evaluate_policies(model: SparseModel, policies: Sequence[ArrayLike], horizon
         if table.shape not in (shape, (horizon, *shape)):
             raise UsageError(f"policy {i} must be {shape} or {(horizon, *shape)}, not {table.shape}")
         tables.append(table.ravel())
-    values = np.empty((len(tables), horizon, model.states))
-    model.core.evaluate(tables, float(discount), values)
-    return list(values)
+    found: list[tuple[Floats, int]] = []
+    for start in range(0, len(tables), LANES):
+        group = tables[start : start + LANES]
+        values = np.empty((horizon, model.states, len(group)))
+        model.core.evaluate(group, float(discount), values)
+        found += [(values, lane) for lane in range(len(group))]
+    return found
 
 
 def q_values(model: SparseModel, v: ArrayLike, step: int, discount: float) -> Floats:
@@ -212,7 +226,7 @@ def q_values(model: SparseModel, v: ArrayLike, step: int, discount: float) -> Fl
     array([[1.75, 2.  ]])
     """
     try:
-        return model.core.q_table(np.ascontiguousarray(v, dtype=np.float64).ravel(), step, discount)
+        return model.core.q_table(np.ascontiguousarray(v, dtype=np.float64), step, discount)
     except (ValueError, OverflowError) as error:
         raise UsageError(str(error)) from None
 

@@ -20,7 +20,7 @@ from offpolicy.columns import Columns
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
 from offpolicy.fitters.tabular_values import TabularValues
 from offpolicy.grid import Grid, OutsideGridError
-from offpolicy.mdp import SparseModel, TransitionCounts, evaluate_policies, optimal_policy
+from offpolicy.mdp import SparseModel, TransitionCounts, optimal_policy, values_side_by_side
 from offpolicy.policies import TabularPolicy
 from offpolicy.protocols import Floats, Policy, Setting, States
 from offpolicy.tabulation import exact_table, looks_closer, table_at
@@ -162,11 +162,13 @@ class TabularModel:
     def values_of(self, policies: Sequence[Policy], horizon: int, discount: float) -> list[TabularValues]:
         """Those of several policies, for little more than the price of one."""
         tables = [self._table(policy, horizon) for policy in policies]
-        found = evaluate_policies(self.sparse, tables, horizon, discount)
+        found = values_side_by_side(self.sparse, tables, horizon, discount)
         closer = [looks_closer(policy, self.aggregation, self.sparse.actions) for policy in policies]
         return [
-            TabularValues(self.sparse, self.aggregation, v, discount, self.state_columns, policy if close else None)
-            for v, policy, close in zip(found, policies, closer, strict=True)
+            TabularValues(
+                self.sparse, self.aggregation, lanes, lane, discount, self.state_columns, policy if close else None
+            )
+            for (lanes, lane), policy, close in zip(found, policies, closer, strict=True)
         ]
 
     def optimal_policy(self, maximize: bool = True, discount: float | None = None) -> TabularPolicy:

@@ -20,11 +20,12 @@ from offpolicy.tabulation import exact_table, expected_q
 
 @dataclass(frozen=True, eq=False)
 class TabularValues:
-    """The values of one policy; `v` is (horizon, cells), row t with horizon - t steps to go."""
+    """The values of one policy, which lie beside those of others: V̂ is `lanes[:, :, lane]`."""
 
     sparse: SparseModel
     aggregation: Aggregation
-    v: Floats
+    lanes: Floats
+    lane: int
     discount: float
     state_columns: tuple[str, ...] = ()
     policy: Policy | None = None  # asked at each state, where it tells two states of a cell apart
@@ -35,9 +36,14 @@ class TabularValues:
         object.__setattr__(self, "_tables", Tables.of(None, self))
 
     @property
+    def v(self) -> Floats:
+        """V̂ as a (horizon, cells) array: row t has horizon - t steps to go."""
+        return self.lanes[:, :, self.lane]
+
+    @property
     def horizon(self) -> int:
         """H."""
-        return len(self.v)
+        return len(self.lanes)
 
     @property
     def actions(self) -> int:
@@ -81,7 +87,7 @@ class Tables:
     aggregation: Aggregation
     shape: tuple[int, int, int]  # horizon, cells, actions
     policy: Floats | None
-    values: tuple[_core.TabularModel, Floats, float] | None
+    values: tuple[_core.TabularModel, Floats, int, float] | None
 
     @classmethod
     def of(cls, policy: Policy | None, model: ValueModel | None) -> Tables | None:
@@ -91,7 +97,7 @@ class Tables:
             table = None if policy is None else exact_table(policy, model.aggregation, model.actions)
             if table is not None and table.ndim == 3:
                 table = table[: model.horizon] if len(table) >= model.horizon else None
-            values = (model.sparse.core, np.ascontiguousarray(model.v).ravel(), float(model.discount))
+            values = (model.sparse.core, model.lanes, model.lane, float(model.discount))
             return cls(model.aggregation, shape, _flat(table), values)
         if isinstance(policy, TabularPolicy):
             table = policy.table

@@ -1,12 +1,15 @@
 //! Tabular models for Python: NumPy arrays in and out. Rows that cannot be used raise `IndexError` with their number,
 //! which the Python side turns into a message about the log; all else that does not fit is a `ValueError`.
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray3};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3,
+    PyReadwriteArray1, PyReadwriteArray3,
+};
 use offpolicy_core::mdp::cells::Grid;
 use offpolicy_core::mdp::counts::{BadSteps, Counts, Steps};
 use offpolicy_core::mdp::dp;
 use offpolicy_core::mdp::integers::Integers;
-use offpolicy_core::mdp::lookup::{self, Found, Rows, Tables, Values};
+use offpolicy_core::mdp::lookup::{Found, Rows, Tables, Values};
 use offpolicy_core::mdp::model::Model;
 use offpolicy_core::mdp::optimal::{Goal, NoOptimum, optimum};
 use pyo3::exceptions::{PyIndexError, PyValueError};
@@ -16,6 +19,7 @@ use pyo3::types::PyBytes;
 use crate::errors::bad_state;
 
 type Floats<'py> = PyReadonlyArray1<'py, f64>;
+type Table<'py> = PyReadonlyArray2<'py, f64>;
 type Longs<'py> = PyReadonlyArray1<'py, i64>;
 type Flags<'py> = PyReadonlyArray1<'py, bool>;
 type Matrix<'py, T> = Bound<'py, PyArray2<T>>;
@@ -163,7 +167,7 @@ impl TabularModel {
         (start.into_pyarray(py), next.into_pyarray(py), PyArray1::from_slice(py, self.0.probability()))
     }
 
-    /// Fills `values`, policies × horizon × |S|, with V; a policy is a flat table of π(a|s), or horizon of them.
+    /// Fills `values`, horizon × |S| × policies, with V; a policy is a flat table of π(a|s), or horizon of them.
     fn evaluate(
         &self,
         py: Python<'_>,
@@ -172,19 +176,20 @@ impl TabularModel {
         mut values: PyReadwriteArray3<'_, f64>,
     ) -> PyResult<()> {
         let tables = policies.iter().map(Floats::as_slice).collect::<Result<Vec<_>, _>>()?;
-        let horizon = values.as_array().shape()[1];
+        let horizon = values.as_array().shape()[0];
         let values = values.as_slice_mut()?;
-        let done = py.detach(|| dp::evaluate_into(&self.0, &tables, horizon, discount, values));
-        done.then_some(()).ok_or_else(|| bad("a policy must be a table of states × actions, or one for each step"))
+        let done = py.detach(|| dp::evaluate(&self.0, &tables, horizon, discount, values));
+        done.then_some(()).ok_or_else(|| bad(format!("1 to {} policies, each a table or one a step", dp::LANES)))
     }
 
-    /// Q of all pairs at step t, given V as horizon × |S| flat values.
-    fn q_table<'py>(&self, py: Python<'py>, v: Floats<'py>, t: usize, discount: f64) -> PyResult<Matrix<'py, f64>> {
-        let v = v.as_slice()?;
-        if !v.len().is_multiple_of(self.0.states()) || t >= v.len() / self.0.states() {
+    /// Q of all pairs at step t, given V as horizon × |S|.
+    fn q_table<'py>(&self, py: Python<'py>, v: Table<'py>, t: usize, discount: f64) -> PyResult<Matrix<'py, f64>> {
+        let (horizon, states) = v.as_array().dim();
+        if states != self.0.states() || t >= horizon {
             return Err(bad(format!("V has no step {t} over {} states", self.0.states())));
         }
-        let q = py.detach(|| lookup::q_table(&self.0, v, t, discount));
+        let values = Values { model: &self.0, v: v.as_slice()?, lanes: 1, lane: 0, discount };
+        let q = py.detach(|| values.q_table(t));
         q.into_pyarray(py).reshape([self.0.states(), self.0.actions()])
     }
 
@@ -244,7 +249,7 @@ pub fn tabular_lookup<'py>(
     first_step: i64,
     shape: (usize, usize, usize),
     policy: Option<Floats<'py>>,
-    values: Option<(PyRef<'py, TabularModel>, Floats<'py>, f64)>,
+    values: Option<(PyRef<'py, TabularModel>, PyReadonlyArray3<'py, f64>, usize, f64)>,
     threads: usize,
     columns: [Option<PyReadwriteArray1<'py, f64>>; 4],
 ) -> PyResult<()> {
@@ -267,13 +272,13 @@ pub fn tabular_lookup<'py>(
     }
     let values = match &values {
         None => None,
-        Some((model, v, discount)) => {
-            let (model, v) = (&model.0, v.as_slice()?);
+        Some((model, v, lane, discount)) => {
+            let (model, lanes) = (&model.0, v.as_array().dim().2);
             let fits = (model.states(), model.actions()) == (states, n_actions);
-            if !fits || Some(v.len()) != states.checked_mul(horizon) {
+            if !fits || v.as_array().dim() != (horizon, states, lanes) || *lane >= lanes {
                 return Err(bad("the values belong to another model or horizon"));
             }
-            Some(Values { model, v, discount: *discount })
+            Some(Values { model, v: v.as_slice()?, lanes, lane: *lane, discount: *discount })
         }
     };
     let tables = Tables { states, actions: n_actions, horizon, policy, values };

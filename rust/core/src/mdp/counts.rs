@@ -172,36 +172,34 @@ impl Counts {
 
     /// Counts visits and rewards, and returns N(s, a, s'); None, and nothing is counted, if a row is not sound.
     fn add_rows<A: Copy + Into<i64>>(&mut self, steps: &Steps, actions: &[A]) -> Option<Successors> {
-        let (state_count, action_count) = (self.states as u64, self.actions as u64);
-        let to = steps.next_states.iter().zip(steps.terminal).zip(steps.known);
-        let rows = steps.states.iter().zip(actions).zip(to).map(|((&s, &a), ((&next, &terminal), &known))| {
-            let (s, a, next) = (s.cast_unsigned(), a.into().cast_unsigned(), next.cast_unsigned());
-            let next = if terminal { state_count } else { next };
-            let sound =
-                (s < state_count) & (a < action_count) & ((next <= state_count - u64::from(!terminal)) | !known);
-            (sound, s.wrapping_mul(action_count).wrapping_add(a) as usize, if known { next as u32 } else { UNKNOWN })
-        });
+        let moves = Moves { states: self.states as u64, action_count: self.actions as u64, steps, actions };
+        let mut block = Block { pairs: [0; BLOCK], next: [0; BLOCK], len: 0 };
         let mut end = vec![0u32; self.visits.len()];
-        for ((sound, pair, next), r) in rows.clone().zip(steps.rewards) {
-            if !sound || !r.is_finite() {
+        for (start, rewards) in (0..).step_by(BLOCK).zip(steps.rewards.chunks(BLOCK)) {
+            if !moves.read(start, &mut block) || !rewards.iter().all(|r| r.is_finite()) {
                 return None;
             }
-            end[pair] += u32::from(next != UNKNOWN);
+            for (pair, next) in block.rows() {
+                end[pair] += u32::from(next != UNKNOWN);
+            }
         }
         // Rows are put in the order of their pair: first where each begins, then each after the other.
         let mut total = 0;
         end.iter_mut().for_each(|end| total += std::mem::replace(end, total));
         let mut by_pair = vec![0u32; total as usize];
         let mut reward = Reward::from(0.0);
-        for ((_, pair, next), &r) in rows.zip(steps.rewards) {
-            self.visits[pair] += 1;
-            if r != reward.value() {
-                reward = r.into();
-            }
-            self.rewards.add(pair, reward);
-            if next != UNKNOWN {
-                by_pair[end[pair] as usize] = next;
-                end[pair] += 1;
+        for (start, rewards) in (0..).step_by(BLOCK).zip(steps.rewards.chunks(BLOCK)) {
+            moves.read(start, &mut block);
+            for ((pair, next), &r) in block.rows().zip(rewards) {
+                self.visits[pair] += 1;
+                if r != reward.value() {
+                    reward = r.into();
+                }
+                self.rewards.add(pair, reward);
+                if next != UNKNOWN {
+                    by_pair[end[pair] as usize] = next;
+                    end[pair] += 1;
+                }
             }
         }
         Some(self.count(&by_pair, &end))
@@ -304,6 +302,67 @@ impl Counts {
 
 /// A successor that the log does not tell.
 const UNKNOWN: u32 = u32::MAX;
+/// Rows whose indices are found at a time.
+const BLOCK: usize = 512;
+
+/// The pair and the successor of a few rows; `UNKNOWN` where there is none.
+struct Block {
+    pairs: [u32; BLOCK],
+    next: [u32; BLOCK],
+    len: usize,
+}
+
+impl Block {
+    fn rows(&self) -> impl Iterator<Item = (usize, u32)> {
+        self.pairs[..self.len].iter().map(|&pair| pair as usize).zip(self.next[..self.len].iter().copied())
+    }
+}
+
+/// Where the rows of a log lead.
+struct Moves<'a, A> {
+    states: u64,
+    action_count: u64,
+    steps: &'a Steps<'a>,
+    actions: &'a [A],
+}
+
+impl<A: Copy + Into<i64>> Moves<'_, A> {
+    /// Fills a block from row `start` on; false if a row is not sound.
+    fn read(&self, start: usize, block: &mut Block) -> bool {
+        pulp::Arch::new().dispatch(ReadBlock { moves: self, start, block })
+    }
+}
+
+struct ReadBlock<'a, A> {
+    moves: &'a Moves<'a, A>,
+    start: usize,
+    block: &'a mut Block,
+}
+
+impl<A: Copy + Into<i64>> pulp::WithSimd for ReadBlock<'_, A> {
+    type Output = bool;
+
+    /// Without branches, so that several rows are done at once.
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _simd: S) -> bool {
+        let Self { moves: Moves { states, action_count, steps, actions }, start, block } = self;
+        let rows = start..steps.states.len().min(start + BLOCK);
+        block.len = rows.len();
+        let mut sound = true;
+        let from = steps.states[rows.clone()].iter().zip(&actions[rows.clone()]);
+        let ends = steps.terminal[rows.clone()].iter().zip(&steps.known[rows.clone()]);
+        let to = steps.next_states[rows].iter().zip(ends);
+        let made = block.pairs.iter_mut().zip(&mut block.next);
+        for ((pair, follows), ((&s, &a), (&next, (&terminal, &known)))) in made.zip(from.zip(to)) {
+            let (s, a, next) = (s.cast_unsigned(), a.into().cast_unsigned(), next.cast_unsigned());
+            sound &= (s < *states) & (a < *action_count) & ((next < *states) | terminal | !known);
+            *pair = s.wrapping_mul(*action_count).wrapping_add(a) as u32;
+            let next = if terminal { *states } else { next };
+            *follows = if known { next as u32 } else { UNKNOWN };
+        }
+        sound
+    }
+}
 
 #[cfg(test)]
 mod tests {

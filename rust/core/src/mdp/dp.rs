@@ -10,18 +10,13 @@ use std::collections::BTreeMap;
 use super::model::Model;
 
 /// Policies evaluated at once.
-const LANES: usize = 4;
+pub const LANES: usize = 4;
 
-/// V of each policy, one after the other, as horizon × |S| values: row t has H - t steps to go.
+/// Fills in V of up to `LANES` policies as horizon × |S| × policies values: row t has H - t steps to go.
 ///
-/// A policy is a table π(a|s) by pairs, or horizon such tables, one for each step. None if a table has another size.
-pub fn evaluate(model: &Model, policies: &[&[f64]], horizon: usize, discount: f64) -> Option<Vec<f64>> {
-    let mut values = vec![0.0; policies.len() * horizon * model.states()];
-    evaluate_into(model, policies, horizon, discount, &mut values).then_some(values)
-}
-
-/// The same into memory at hand; false if a table or that memory has another size.
-pub fn evaluate_into(model: &Model, policies: &[&[f64]], horizon: usize, discount: f64, values: &mut [f64]) -> bool {
+/// A policy is a table π(a|s) by pairs, or horizon such tables, one for each step. False if there are no or too many
+/// policies, or a table or the memory has another size.
+pub fn evaluate(model: &Model, policies: &[&[f64]], horizon: usize, discount: f64, values: &mut [f64]) -> bool {
     let (pairs, states) = (model.rewards().len(), model.states());
     let fits = |table: &&[f64]| table.len() == pairs || Some(table.len()) == pairs.checked_mul(horizon);
     let size = policies.len().checked_mul(horizon).and_then(|rows| rows.checked_mul(states));
@@ -29,14 +24,12 @@ pub fn evaluate_into(model: &Model, policies: &[&[f64]], horizon: usize, discoun
         return false;
     }
     let (arch, rows) = (pulp::Arch::new(), &Rows::of(model));
-    for (policies, values) in policies.chunks(LANES).zip(values.chunks_mut(LANES * horizon * states)) {
-        let mut values: Vec<&mut [f64]> = values.chunks_mut(horizon * states).collect();
-        let values = values.as_mut_slice();
-        match policies.len() {
-            1 => arch.dispatch(Induction::<1> { rows, policies, states, horizon, discount, values }),
-            2 => arch.dispatch(Induction::<2> { rows, policies, states, horizon, discount, values }),
-            _ => arch.dispatch(Induction::<LANES> { rows, policies, states, horizon, discount, values }),
-        }
+    match policies.len() {
+        1 => arch.dispatch(Induction::<1> { rows, policies, states, horizon, discount, values }),
+        2 => arch.dispatch(Induction::<2> { rows, policies, states, horizon, discount, values }),
+        3 => arch.dispatch(Induction::<3> { rows, policies, states, horizon, discount, values }),
+        LANES => arch.dispatch(Induction::<LANES> { rows, policies, states, horizon, discount, values }),
+        _ => return false,
     }
     true
 }
@@ -166,7 +159,7 @@ struct Induction<'a, const L: usize> {
     states: usize,
     horizon: usize,
     discount: f64,
-    values: &'a mut [&'a mut [f64]],
+    values: &'a mut [f64],
 }
 
 impl<const L: usize> pulp::WithSimd for Induction<'_, L> {
@@ -174,42 +167,37 @@ impl<const L: usize> pulp::WithSimd for Induction<'_, L> {
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _simd: S) {
-        let states = self.states;
         let mut pi = vec![[0.0; L]; self.rows.pairs.len()];
-        let (mut value, mut following) = (vec![[0.0; L]; states], vec![[0.0; L]; states]);
+        let nothing = vec![[0.0; L]; self.states];
+        let (mut earlier, mut following) = (self.values.as_chunks_mut::<L>().0, nothing.as_slice());
         for t in (0..self.horizon).rev() {
-            self.side_by_side(t, &mut pi);
-            std::mem::swap(&mut value, &mut following);
+            side_by_side(self.policies, self.rows, t, self.horizon, &mut pi);
+            let (rest, value) = std::mem::take(&mut earlier).split_at_mut(t * self.states);
             value.fill([0.0; L]);
-            self.rows.backup(&following, self.discount, &pi, &mut value);
-            for (lane, values) in self.values.iter_mut().enumerate() {
-                let row = &mut values[t * states..(t + 1) * states];
-                row.iter_mut().zip(&value).for_each(|(v, lanes)| *v = lanes[lane]);
-            }
+            self.rows.backup(following, self.discount, &pi, value);
+            (earlier, following) = (rest, value);
         }
     }
 }
 
-impl<const L: usize> Induction<'_, L> {
-    /// The policies at step t, lane by lane; a stationary one is written once, at the first step looked at.
-    #[inline(always)]
-    fn side_by_side(&self, t: usize, pi: &mut [[f64; L]]) {
-        let pairs = pi.len();
-        for (lane, table) in self.policies.iter().enumerate() {
-            let stationary = table.len() == pairs;
-            if stationary && t + 1 < self.horizon {
-                continue;
-            }
-            let now = if stationary { table } else { &table[t * pairs..(t + 1) * pairs] };
-            pi.iter_mut().zip(&self.rows.pairs).for_each(|(lanes, &pair)| lanes[lane] = now[pair as usize]);
+/// The policies at step t, lane by lane; a stationary one is written once, at the first step looked at.
+#[inline(always)]
+fn side_by_side<const L: usize>(policies: &[&[f64]], rows: &Rows, t: usize, horizon: usize, pi: &mut [[f64; L]]) {
+    let pairs = pi.len();
+    for (lane, table) in policies.iter().enumerate() {
+        let stationary = table.len() == pairs;
+        if stationary && t + 1 < horizon {
+            continue;
         }
+        let now = if stationary { table } else { &table[t * pairs..(t + 1) * pairs] };
+        pi.iter_mut().zip(&rows.pairs).for_each(|(lanes, &pair)| lanes[lane] = now[pair as usize]);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mdp::lookup::q_table;
+    use crate::mdp::lookup::Values;
     use proptest::prelude::*;
 
     /// Two states; action 0 stays, action 1 moves on; from state 1 it ends.
@@ -217,20 +205,23 @@ mod tests {
         Model::new(2, 2, vec![0.0, 1.0, 0.5, 8.0], vec![0, 1, 2, 3, 3], vec![0, 1, 1], vec![1.0; 3]).unwrap()
     }
 
+    fn values(model: &Model, policies: &[&[f64]], horizon: usize, discount: f64) -> Option<Vec<f64>> {
+        let mut values = vec![f64::NAN; policies.len() * horizon * model.states()];
+        evaluate(model, policies, horizon, discount, &mut values).then_some(values)
+    }
+
     #[test]
     fn values_of_a_chain() {
         let walk = [0.0, 1.0, 0.0, 1.0];
-        let values = evaluate(&chain(), &[&walk], 3, 0.5).unwrap();
-        assert_eq!(values, [5.0, 8.0, 5.0, 8.0, 1.0, 8.0]);
+        assert_eq!(values(&chain(), &[&walk], 3, 0.5).unwrap(), [5.0, 8.0, 5.0, 8.0, 1.0, 8.0]);
     }
 
     #[test]
     fn a_policy_may_depend_on_the_step() {
         let (stay, walk) = ([1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]);
         let table = [stay, walk].concat();
-        let values = evaluate(&chain(), &[&table], 2, 1.0).unwrap();
-        assert_eq!(values, [0.0 + 1.0, 0.5 + 8.0, 1.0, 8.0]);
-        assert_eq!(evaluate(&chain(), &[&table], 3, 1.0), None);
+        assert_eq!(values(&chain(), &[&table], 2, 1.0).unwrap(), [0.0 + 1.0, 0.5 + 8.0, 1.0, 8.0]);
+        assert_eq!(values(&chain(), &[&table], 3, 1.0), None);
     }
 
     fn model() -> impl Strategy<Value = Model> {
@@ -251,21 +242,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn company_changes_no_bit(model in model(), ps in prop::collection::vec(0.0..1.0f64, 4 * 7), policies in 1..8usize) {
+        fn company_changes_no_bit(model in model(), ps in prop::collection::vec(0.0..1.0f64, 4 * 4), policies in 1..=LANES) {
             let tables: Vec<Vec<f64>> = ps.chunks(4).map(|p| p.iter().flat_map(|&p| [p, 1.0 - p]).collect()).collect();
             let tables: Vec<&[f64]> = tables.iter().take(policies).map(Vec::as_slice).collect();
-            let together = evaluate(&model, &tables, 6, 0.9).unwrap();
-            for (table, values) in tables.iter().zip(together.chunks(6 * 4)) {
-                prop_assert_eq!(evaluate(&model, &[table], 6, 0.9).unwrap(), values);
+            let together = values(&model, &tables, 6, 0.9).unwrap();
+            for (lane, table) in tables.iter().enumerate() {
+                let lane: Vec<f64> = together.iter().skip(lane).step_by(policies).copied().collect();
+                prop_assert_eq!(values(&model, &[table], 6, 0.9).unwrap(), lane);
             }
         }
 
         #[test]
         fn v_is_the_mean_of_q(model in model(), p in prop::collection::vec(0.0..1.0f64, 4)) {
             let table: Vec<f64> = p.iter().flat_map(|&p| [p, 1.0 - p]).collect();
-            let v = &evaluate(&model, &[&table], 5, 0.9).unwrap();
+            let v = &values(&model, &[&table], 5, 0.9).unwrap();
             for t in 0..5 {
-                let q = q_table(&model, v, t, 0.9);
+                let q = Values { model: &model, v, lanes: 1, lane: 0, discount: 0.9 }.q_table(t);
                 for s in 0..4 {
                     let mean = table[2 * s] * q[2 * s] + table[2 * s + 1] * q[2 * s + 1];
                     prop_assert!((mean - v[4 * t + s]).abs() <= 1e-13 * (1.0 + mean.abs()));

@@ -12,45 +12,48 @@ use super::split::threads_for;
 
 const BLOCK: usize = 256;
 
-/// V of one policy over a horizon: horizon × |S| values, row t with H - t steps to go.
+/// V of a policy over a horizon, one of several that lie side by side: row t has H - t steps to go.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a> {
     /// The model they belong to.
     pub model: &'a Model,
-    /// V.
+    /// V as horizon × |S| × lanes values.
     pub v: &'a [f64],
+    /// How many policies there are.
+    pub lanes: usize,
+    /// Which of them is meant.
+    pub lane: usize,
     /// γ
     pub discount: f64,
 }
 
 impl Values<'_> {
     #[inline(always)]
+    fn v(&self, t: usize, s: usize) -> f64 {
+        self.v[(t * self.model.states() + s) * self.lanes + self.lane]
+    }
+
+    #[inline(always)]
     fn q(&self, t: usize, pair: usize) -> f64 {
-        let states = self.model.states();
-        match self.v.get((t + 1) * states..(t + 2) * states) {
-            Some(following) => self.model.backup(pair, following, self.discount),
-            // No value is left after the last step.
-            None => self.model.rewards()[pair],
-        }
+        let last = self.v.len() <= (t + 1) * self.model.states() * self.lanes;
+        self.model.backup(pair, |next| if last { 0.0 } else { self.v(t + 1, next) }, self.discount)
+    }
+
+    /// Q of all pairs at step t.
+    pub fn q_table(&self, t: usize) -> Vec<f64> {
+        (0..self.model.rewards().len()).map(|pair| self.q(t, pair)).collect()
     }
 
     /// V(s), Q(s, 0), Q(s, 1), … of all steps and states: what a row needs is in one place.
-    fn records(&self) -> Vec<f64> {
+    fn records(&self, horizon: usize) -> Vec<f64> {
         let (states, actions) = (self.model.states(), self.model.actions());
-        let mut records = Vec::with_capacity(self.v.len() * (1 + actions));
-        for (i, &v) in self.v.iter().enumerate() {
-            let (t, first) = (i / states, i % states * actions);
-            records.push(v);
-            records.extend((first..first + actions).map(|pair| self.q(t, pair)));
+        let mut records = Vec::with_capacity(horizon * states * (1 + actions));
+        for (t, s) in (0..horizon).flat_map(|t| (0..states).map(move |s| (t, s))) {
+            records.push(self.v(t, s));
+            records.extend((s * actions..(s + 1) * actions).map(|pair| self.q(t, pair)));
         }
         records
     }
-}
-
-/// Q^{H-t} of all pairs.
-pub fn q_table(model: &Model, v: &[f64], t: usize, discount: f64) -> Vec<f64> {
-    let values = Values { model, v, discount };
-    (0..model.rewards().len()).map(|pair| values.q(t, pair)).collect()
 }
 
 /// Steps of a log; each array has a value for every row.
@@ -115,7 +118,7 @@ impl Tables<'_> {
         let n = rows.cells.len();
         // So many rows ask for most of Q more than once.
         let many = found.q_hat.is_some() && Some(n) > self.horizon.checked_mul(self.states * self.actions);
-        let records = &self.values.filter(|_| many).map(|values| values.records());
+        let records = &self.values.filter(|_| many).map(|values| values.records(self.horizon));
         let parts = threads_for(n, threads);
         let bad = std::thread::scope(|scope| {
             let mut workers = vec![];
@@ -175,7 +178,7 @@ impl Tables<'_> {
             each(found.v_hat, |i| records[record(i)]);
             each(found.q_hat, |i| records[record(i) + 1 + row(i).2]);
         } else {
-            each(found.v_hat, |i| values.v[row(i).0 * self.states + row(i).1]);
+            each(found.v_hat, |i| values.v(row(i).0, row(i).1));
             each(found.q_hat, |i| values.q(row(i).0, pair(i)));
         }
     }
@@ -204,11 +207,12 @@ mod tests {
 
     fn look_up(steps: &[i32], threads: usize) -> Result<[Vec<f64>; 4], usize> {
         let (model, policy) = (model(), [0.25, 0.75, 0.5, 0.5]);
-        let v = &evaluate(&model, &[&policy], 3, 0.5).unwrap();
+        let mut both = vec![0.0; 3 * 2 * 2];
+        assert!(evaluate(&model, &[&[0.5; 4], &policy], 3, 0.5, &mut both));
         let n = steps.len();
         let cells: Vec<i64> = (0..n as i64).map(|i| i % 2).collect();
         let actions: Vec<i64> = (0..n as i64).map(|i| i / 2 % 2).collect();
-        let values = Some(Values { model: &model, v, discount: 0.5 });
+        let values = Some(Values { model: &model, v: &both, lanes: 2, lane: 1, discount: 0.5 });
         let tables = Tables { states: 2, actions: 2, horizon: 3, policy: Some(&policy), values };
         let rows =
             Rows { cells: &cells, actions: Integers::Long(&actions), steps: Integers::Short(steps), first_step: 1 };

@@ -102,8 +102,8 @@ impl Model {
 
     /// Q(s, a) = R̂(s, a) + γ Σ P̂(s'|s, a) V(s').
     #[inline(always)]
-    pub fn backup(&self, pair: usize, value: &[f64], discount: f64) -> f64 {
-        let sum = self.successors(pair).fold(0.0, |sum, (next, p)| sum + p * value[next as usize]);
+    pub fn backup(&self, pair: usize, value: impl Fn(usize) -> f64, discount: f64) -> f64 {
+        let sum = self.successors(pair).fold(0.0, |sum, (next, p)| sum + p * value(next as usize));
         self.rewards[pair] + discount * sum
     }
 }

@@ -165,7 +165,7 @@ mod tests {
     fn value(model: &Model, actions: &[usize], discount: f64) -> Vec<f64> {
         let mut v = vec![0.0; STATES];
         for _ in 0..2000 {
-            v = (0..STATES).map(|s| model.backup(s * ACTIONS + actions[s], &v, discount)).collect();
+            v = (0..STATES).map(|s| model.backup(s * ACTIONS + actions[s], |next| v[next], discount)).collect();
         }
         v
     }
