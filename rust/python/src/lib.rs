@@ -1,5 +1,5 @@
-//! `offpolicy._core`: Arrow streams, Parquet files and NumPy arrays in, partial results and estimates out. Conversion only; the
-//! statistics are in `offpolicy-core`.
+//! `offpolicy._core`: Arrow streams, Parquet files and NumPy arrays in, partial results, estimates and models out.
+//! Conversion only; the statistics are in `offpolicy-core`.
 
 mod columns;
 mod errors;

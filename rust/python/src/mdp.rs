@@ -215,7 +215,6 @@ impl TabularModel {
 
 /// Fills `cells` with the cell of each row, given a column for each coordinate.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "a Python signature")]
 pub fn grid_cells(
     py: Python<'_>,
     columns: Vec<Floats<'_>>,
@@ -256,7 +255,7 @@ pub fn tabular_lookup<'py>(
     let (horizon, states, n_actions) = shape;
     let rows = Rows { cells: cells.as_slice()?, actions: actions.get()?, steps: steps.get()?, first_step };
     let n = rows.cells.len();
-    let pairs = states.checked_mul(n_actions).unwrap_or(usize::MAX);
+    let pairs = states.saturating_mul(n_actions);
     let policy = policy.as_ref().map(Floats::as_slice).transpose()?;
     let [mut p, mut q, mut v, mut r] = columns;
     let mut slices = [None, None, None, None];
