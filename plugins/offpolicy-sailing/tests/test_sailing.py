@@ -1,12 +1,13 @@
 """The lake against what can be said by hand, and the simulator against the exact arrays."""
 
+import doctest
 from math import sqrt
 
 import numpy as np
 import offpolicy as op
 import pytest
 from offpolicy.policies import Mixture
-from offpolicy_sailing import Sailing
+from offpolicy_sailing import Sailing, domain, exact
 from offpolicy_sailing.exact import Exact
 from offpolicy_sailing.wind import TURNS
 
@@ -14,8 +15,8 @@ N, NE, E, SE, S, SW, W, NW = range(8)
 LAKE = Sailing()
 
 
-def moves(states, actions, domain=LAKE):
-    return domain.step(np.array(states), np.array(actions), np.random.default_rng(0))
+def moves(states, actions, lake=LAKE):
+    return lake.step(np.array(states), np.array(actions), np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(
@@ -105,12 +106,18 @@ def test_first_states(start, places):
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
 def test_simulated_values_are_the_exact_ones(start, alpha):
     lake = Sailing(start=start)
-    exact = Exact(lake)
-    policy = Mixture(exact.optimal_policy(0.99), lake.behavior, alpha)
+    model = Exact(lake)
+    policy = Mixture(model.optimal_policy(0.99), lake.behavior, alpha)
     log = lake.simulate(policy, n=4000, seed=11)
     simulated = op.evaluate(log, discount=0.99, estimators=["mc"])["mc"]
-    value = exact.start @ exact.values(policy, lake.horizon, lake.discount)[lake.horizon]
+    value = model.start @ model.values(policy, lake.horizon, lake.discount)[lake.horizon]
     assert abs(simulated.value - value) < 4 * simulated.std_error
+
+
+@pytest.mark.parametrize("module", [domain, exact])
+def test_examples_run(module):
+    result = doctest.testmod(module)
+    assert (result.failed, result.attempted > 0) == (0, True)
 
 
 def test_the_plugin_is_found_by_name():
@@ -119,16 +126,16 @@ def test_the_plugin_is_found_by_name():
 
 def test_a_kernel_model_of_a_log_knows_the_lake():
     """End to end: its values of the behaviour policy are near the exact ones, its best policy nearly the best."""
-    exact = Exact(LAKE)
+    truth = Exact(LAKE)
     log = LAKE.simulate(LAKE.behavior, n=2500, seed=7)
     model = op.fitter("kernel").fit(log, LAKE)
     values = model.values(LAKE.behavior, LAKE.horizon, LAKE.discount)
     states = LAKE.reset(2000, np.random.default_rng(1))
-    truth = exact.values(LAKE.behavior, LAKE.horizon, LAKE.discount)[LAKE.horizon]
-    assert values.v_hat(states, 0).mean() == pytest.approx(truth[LAKE.grid.index(states)].mean(), rel=0.03)
+    known = truth.values(LAKE.behavior, LAKE.horizon, LAKE.discount)[LAKE.horizon]
+    assert values.v_hat(states, 0).mean() == pytest.approx(known[LAKE.grid.index(states)].mean(), rel=0.03)
     best, learned = (
-        exact.start @ exact.values(policy, LAKE.horizon, LAKE.discount)[LAKE.horizon]
-        for policy in (exact.optimal_policy(LAKE.discount), model.optimal_policy())
+        truth.start @ truth.values(policy, LAKE.horizon, LAKE.discount)[LAKE.horizon]
+        for policy in (truth.optimal_policy(LAKE.discount), model.optimal_policy())
     )
     assert best >= learned > 1.1 * best  # rewards are negative
 

@@ -34,8 +34,8 @@ class Sailing(Domain):
 
     >>> from offpolicy_sailing import Sailing
     >>> log = Sailing(start="corner").simulate(Sailing().behavior, n=2, seed=1)
-    >>> log.select("x", "y", "reward").row(0)
-    (0, 0, -6.0)
+    >>> log.select("step", "x", "y").row(0)
+    (0, 0, 0)
     """
 
     start: str = "uniform"
@@ -113,7 +113,7 @@ class Sailing(Domain):
         arrived: NDArray[np.bool_] = (states[:, :2] == self.size - 1).all(axis=1)
         return arrived
 
-    def plot(self, log: pl.DataFrame, episode: Any) -> alt.LayerChart:
+    def plot(self, log: pl.DataFrame, episode: Any) -> alt.LayerChart | alt.FacetChart:
         """The route of one episode, with the wind at every step."""
         from offpolicy_sailing.picture import route
 

@@ -21,7 +21,7 @@ SIDE = 520
 ASIDE = 0.16
 
 
-def route(domain: Sailing, log: pl.DataFrame, episode: Any) -> alt.LayerChart:
+def route(domain: Sailing, log: pl.DataFrame, episode: Any) -> alt.LayerChart | alt.FacetChart:
     """The chart; needs the extra `plot`."""
     try:
         import altair as alt
@@ -54,11 +54,26 @@ def route(domain: Sailing, log: pl.DataFrame, episode: Any) -> alt.LayerChart:
     labels = alt.Chart(spots).mark_text(dy=26, fontSize=12, fontWeight="bold", color=INK).encode(**at, text="what:N")
     turn = alt.Angle("degrees:Q", scale=alt.Scale(domain=[0, 360], range=[0, 360]), legend=None)
     arrows = alt.Chart(steps).mark_point(shape="arrow", size=750, filled=True, opacity=1, color=INK, stroke="white")
-    chart: alt.LayerChart = alt.layer(cells, legs, marks, labels, arrows.encode(**at, angle=turn, tooltip=told))
-    chart = chart.properties(width=SIDE, height=SIDE, title=_title(steps, episode))
-    chart = chart.configure_view(fill=WATER, stroke=None, cornerRadius=6)
-    return chart.configure_title(
-        anchor="start", fontSize=17, color=INK, subtitleColor=QUIET, subtitleFontSize=12, offset=12
+    return alt.layer(
+        cells,
+        legs,
+        marks,
+        labels,
+        arrows.encode(**at, angle=turn, tooltip=told),
+        width=SIDE,
+        height=SIDE,
+        title=_title(steps, episode),
+        config={
+            "view": {"fill": WATER, "stroke": None, "cornerRadius": 6},
+            "title": {
+                "anchor": "start",
+                "fontSize": 17,
+                "color": INK,
+                "subtitleColor": QUIET,
+                "subtitleFontSize": 12,
+                "offset": 12,
+            },
+        },
     )
 
 
