@@ -44,7 +44,7 @@ class Bar:
 
 
 BARS = {
-    "numba": Bar("in memory / Numba loop, two threads, told the shape", Kind.SPEED, 0.8, 0.3),
+    "numba": Bar("in memory / Numba loop, two threads, told the shape", Kind.SPEED, 0.8, 0.2),
     "numba_from_log": Bar("in memory / Numba loop that finds the episodes", Kind.SPEED, None, None),
     "numpy": Bar("in memory / NumPy on dense arrays", Kind.SPEED, 3.0, 0.5),
     "polars": Bar("in memory / Polars query", Kind.SPEED, 10.0, 2.0),

@@ -66,7 +66,10 @@ def check() -> None:
 def _load_estimators() -> ModuleType:
     name = "scope_rl.ope.discrete.basic_estimators"
     if name not in sys.modules:
-        root = Path(importlib.util.find_spec("scope_rl").origin).parent
+        found = importlib.util.find_spec("scope_rl")
+        if found is None:
+            raise ModuleNotFoundError("No module named 'scope_rl'")
+        root = Path(found.origin).parent
         _empty("gym").Env = _empty("gym").Wrapper = object
         _empty("d3rlpy")
         _empty("d3rlpy.preprocessing").ActionScaler = object
