@@ -2,8 +2,10 @@
 //! Demmel & Nguyen (2015), on eight steps together.
 //!
 //! Bin k counts integer multiples of 2^{40k}. An addend x is cut into three such integers, for the bins k, k−1, k−2 below
-//! the largest addend seen at its step; what is left, under 2^-80 of that largest addend, is dropped. The cut of x
-//! depends on x and k alone and integers add associatively, so no order and no partition can change the sum.
+//! the largest addend seen at its step; what is left, under 2^-80 of that largest addend, is dropped. An addend's own
+//! top bin is the lowest k with |x| < 2^{40k+39}: in every bin above, x rounds to 0. So a cut made while the window was
+//! low and shifted since is the cut that a high window makes at once, and as integers add associatively, no order and no
+//! partition can change the sum.
 
 use std::hint::black_box;
 
@@ -20,9 +22,11 @@ const FOLD: usize = 3;
 /// Adding 1.5 · 2^52 rounds to an integer, which then stands in the low bits of the sum …
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 /// … and 2^-40, 2^-80 of it to an integer in units of the bins below.
-const ROUNDERS: [f64; FOLD] = [ROUNDER, ROUNDER / LIMIT, ROUNDER / LIMIT / LIMIT];
-/// 2^40: what is less stays in its bin.
-const LIMIT: f64 = (1u64 << WIDTH) as f64;
+const ROUNDERS: [f64; FOLD] = [ROUNDER, ROUNDER / BIN, ROUNDER / BIN / BIN];
+/// A bin in units of the one below.
+const BIN: f64 = (1u64 << WIDTH) as f64;
+/// What is less than this many units rounds to 0 in the bin above.
+const LIMIT: f64 = BIN / 2.0;
 /// Additions of 40-bit integers that an i64 holds for certain.
 const FLUSH: u32 = 1 << 22;
 /// The window of a step without addends.
@@ -126,13 +130,13 @@ impl StepSums {
         }
         self.flush(index / LANES);
         let window = &mut self.windows[index];
-        window.raise(x.exponent().div_euclid(WIDTH));
+        window.raise((x.exponent() + 1).div_euclid(WIDTH));
         self.cells[index / LANES].scale[index % LANES] = scale_for(window.top, 0);
         let mut rest = x.relative_to(WIDTH * window.top);
         for total in &mut window.totals {
             let integer = rest.round_ties_even();
             *total += integer as i128;
-            rest = (rest - integer) * exp2(WIDTH);
+            rest = (rest - integer) * BIN;
         }
     }
 
@@ -256,14 +260,26 @@ mod tests {
         assert!(sums.sum(99).value().is_zero());
     }
 
+    /// −0.67 units of the lowest bin: it rounds to −1 there, or to 0 where a window below has cut it before.
+    #[test]
+    fn what_rounds_up_into_the_lowest_bin_does_so_in_any_order() {
+        let block = |x: f64| ([x; LANES], 0);
+        let (large, minus_large, small) = (block(2f64.powi(85)), block(-2f64.powi(85)), block(-0.67));
+        let sums = |blocks| bits(&mut total(blocks));
+        assert_eq!(sums(&[large, minus_large, small]), sums(&[small, large, minus_large]));
+    }
+
     proptest! {
         #[test]
         fn any_order_partition_and_transport_gives_the_same_bits(
             xs in prop::collection::vec((prop::array::uniform8(-1.0..1.0f64), -60..60i32, -2..3i64), 1..40),
             cut in 0..40usize
         ) {
-            let blocks: Vec<_> =
+            let mut blocks: Vec<_> =
                 xs.iter().map(|(x, k, e)| (x.map(|x| x * 2f64.powi(*k)), e * 300)).collect();
+            // Every second one cancels, so that the lowest bins show.
+            let cancelling: Vec<_> = blocks.iter().skip(1).step_by(2).map(|(x, e)| (x.map(|x| -x), *e)).collect();
+            blocks.extend(cancelling);
             let cut = cut.min(blocks.len());
             let reversed: Vec<_> = blocks[..cut].iter().rev().copied().collect();
             let mut merged = total(&blocks[cut..]);
