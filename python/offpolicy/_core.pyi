@@ -160,5 +160,10 @@ def tabular_lookup(
     policy: NDArray[np.float64] | None,
     values: tuple[TabularModel, NDArray[np.float64], int, float] | None,
     threads: int,
-    columns: Sequence[NDArray[np.float64] | None],
+    columns: tuple[
+        NDArray[np.float64] | None,
+        Sequence[NDArray[np.float64]],
+        Sequence[NDArray[np.float64]],
+        NDArray[np.float64] | None,
+    ],
 ) -> None: ...

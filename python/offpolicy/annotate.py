@@ -9,12 +9,13 @@ get the same numbers.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, overload
 
 import polars as pl
 
 from offpolicy import polars_calls
-from offpolicy.annotator import MODELLED, Annotator
+from offpolicy.annotator import MODELLED, Annotation, Annotator
 from offpolicy.columns import ANNOTATED, Columns, PolicyColumns
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.protocols import Policy, ValueModel
@@ -24,29 +25,29 @@ from offpolicy.sources import FrameSource, open_log
 @overload
 def annotate(
     log: pl.DataFrame,
-    policy: Policy | None = ...,
-    model: ValueModel | None = ...,
+    policy: Policy | Sequence[Policy] | None = ...,
+    model: ValueModel | Sequence[ValueModel] | None = ...,
     columns: Columns | None = ...,
-    into: PolicyColumns | None = ...,
+    into: PolicyColumns | Sequence[PolicyColumns] | None = ...,
     first_step: int | None = ...,
     threads: int | None = ...,
 ) -> pl.DataFrame: ...
 @overload
 def annotate(
     log: Any,
-    policy: Policy | None = ...,
-    model: ValueModel | None = ...,
+    policy: Policy | Sequence[Policy] | None = ...,
+    model: ValueModel | Sequence[ValueModel] | None = ...,
     columns: Columns | None = ...,
-    into: PolicyColumns | None = ...,
+    into: PolicyColumns | Sequence[PolicyColumns] | None = ...,
     first_step: int | None = ...,
     threads: int | None = ...,
 ) -> Any: ...
 def annotate(
     log: Any,
-    policy: Policy | None = None,
-    model: ValueModel | None = None,
+    policy: Policy | Sequence[Policy] | None = None,
+    model: ValueModel | Sequence[ValueModel] | None = None,
     columns: Columns | None = None,
-    into: PolicyColumns | None = None,
+    into: PolicyColumns | Sequence[PolicyColumns] | None = None,
     first_step: int | None = None,
     threads: int | None = None,
 ) -> Any:
@@ -64,7 +65,8 @@ def annotate(
         `state_columns` that the model or policy knows, or in all columns named `state…`.
     into
         Names of the columns to write where a log is annotated for several policies; only those named are written.
-        `evaluate(policies=...)` takes the same object.
+        `evaluate(policies=...)` takes the same object. A list of these, with lists of as many policies, models or both,
+        annotates for all of them at once; values that a model made together are then looked up together.
     first_step
         0 or 1: how the first step of an episode is numbered. By default the log's first row says so, which is read
         at once.
@@ -92,8 +94,9 @@ def annotate(
     if policy is None and model is None:
         raise UsageError("annotate needs a policy=, a model= or both")
     source, columns = open_log(log), columns or Columns()
-    outputs = _outputs(policy, model, columns, into)
-    known = getattr(model, "state_columns", None) or getattr(policy, "state_columns", None) or ()
+    annotations = _annotations(policy, model, columns, into)
+    asked = [one for annotation in annotations for one in (annotation.model, annotation.policy)]
+    known = next((names for one in asked if (names := getattr(one, "state_columns", None))), ())
     states = columns.states(source.columns, known)
     action, step = columns.need("action", source.columns), columns.need("step", source.columns)
     episode = columns.find("episode", source.columns)
@@ -103,12 +106,12 @@ def annotate(
         first_step = int(first[step][0]) if first.height and first[step][0] is not None else 0
     if first_step not in (0, 1):
         raise UsageError(f"steps count from 0 or from 1, but column {step!r} begins with {first_step}")
-    annotator = Annotator(
-        policy, model, outputs, states, action, step, episode, first_step, threads or os.cpu_count() or 1
-    )
+    annotator = Annotator(annotations, states, action, step, episode, first_step, threads or os.cpu_count() or 1)
     inputs = list(dict.fromkeys([*states, action, step, *([episode] if episode else [])]))
     if isinstance(source, FrameSource):
         return source.frame.with_columns(annotator(source.frame.select(inputs)).get_columns())
+
+    outputs = [name for annotation in annotations for name in annotation.outputs.values()]
 
     def batch(frame: pl.DataFrame, keep: object = source) -> pl.DataFrame:
         try:
@@ -116,7 +119,22 @@ def annotate(
         except OffPolicyError as error:  # Polars raises it anew, from its class and text alone
             raise OffPolicyError(str(error)) from None
 
-    return polars_calls.add_columns(query, inputs, list(outputs.values()), batch)
+    return polars_calls.add_columns(query, inputs, outputs, batch)
+
+
+def _annotations(policy: Any, model: Any, columns: Columns, into: Any) -> list[Annotation]:
+    """One for each policy."""
+    if into is None or isinstance(into, PolicyColumns):
+        return [Annotation(policy, model, _outputs(policy, model, columns, into))]
+    policies, models = (list(many) if many is not None else [None] * len(into) for many in (policy, model))
+    if not len(into) == len(policies) == len(models):
+        raise UsageError(f"into= has {len(into)} entries, policy= {len(policies)} and model= {len(models)}")
+    annotations = [
+        Annotation(policy, model, _outputs(policy, model, columns, names))
+        for policy, model, names in zip(policies, models, into, strict=True)
+    ]
+    _refuse_twice([name for annotation in annotations for name in annotation.outputs.values()])
+    return annotations
 
 
 def _outputs(
@@ -131,6 +149,10 @@ def _outputs(
     if missing or not wanted:
         needs = "a policy=" if "target_prob" in missing else "a model="
         raise UsageError(f"into= names {missing[0] if missing else 'no column to write'}, which needs {needs}")
-    if len(set(wanted.values())) < len(wanted):
-        raise UsageError(f"into= names a column twice: {', '.join(wanted.values())}")
+    _refuse_twice(list(wanted.values()))
     return wanted
+
+
+def _refuse_twice(names: Sequence[str]) -> None:
+    if len(set(names)) < len(names):
+        raise UsageError(f"into= names a column twice: {', '.join(names)}")

@@ -25,48 +25,72 @@ MODELLED = ("q_hat", "v_hat", "r_hat")
 
 
 @dataclass(frozen=True)
-class Annotator:
-    """Makes the new columns of a batch of rows."""
+class Annotation:
+    """What to write for a policy: the columns, by role."""
 
     policy: Policy | None
     model: ValueModel | None
     outputs: dict[str, str]
+
+    def is_beside(self, other: Annotation) -> bool:
+        """True if one look-up gives the columns of both."""
+        return (
+            isinstance(self.model, TabularValues)
+            and self.model.is_beside(other.model)
+            and (set(self.outputs) == set(other.outputs) <= {"q_hat", "v_hat"})
+        )
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """Makes the new columns of a batch of rows."""
+
+    annotations: Sequence[Annotation]
     states: Sequence[str]
     action: str
     step: str
     episode: str | None
     first_step: int
     threads: int
-    tables: Tables | None = field(init=False)
+    groups: list[tuple[Tables | None, list[Annotation]]] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Finds what can be looked up."""
-        object.__setattr__(self, "tables", Tables.of(self.policy, self.model))
+        """Finds what can be looked up, and what of it at once."""
+        groups: list[list[Annotation]] = []
+        for annotation in self.annotations:
+            if groups and annotation.is_beside(groups[-1][-1]):
+                groups[-1].append(annotation)
+            else:
+                groups.append([annotation])
+        object.__setattr__(self, "groups", [(Tables.of(group[0].policy, group[0].model), group) for group in groups])
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The new columns, in the order of `outputs`."""
+        """The new columns, in the order of the annotations and their outputs."""
         self._check(frame)
-        found = self._from_tables(frame)
-        rest = [role for role in self.outputs if role not in found]
-        if rest:
-            parts = [self._ask(part, rest) for part in frame.iter_slices(BATCH_ROWS)] or [self._ask(frame, rest)]
-            found |= {role: np.concatenate([part[role] for part in parts]) for role in rest}
-        return pl.DataFrame({name: pl.Series(name, found[role]) for role, name in self.outputs.items()})
+        columns: dict[str, Floats] = {}
+        for tables, group in self.groups:
+            found = self._from_tables(frame, tables, group) if tables else [{} for _ in group]
+            for annotation, mine in zip(group, found, strict=True):
+                made = mine | self._asked(frame, annotation, [role for role in annotation.outputs if role not in mine])
+                columns |= {name: made[role] for role, name in annotation.outputs.items()}
+        return pl.DataFrame({name: pl.Series(name, column) for name, column in columns.items()})
 
-    def _from_tables(self, frame: pl.DataFrame) -> dict[str, Floats]:
+    def _from_tables(self, frame: pl.DataFrame, tables: Tables, group: Sequence[Annotation]) -> list[dict[str, Floats]]:
         """What tables over cells say, looked up in the core."""
-        if self.tables is None:
-            return {}
-        cells = self._cells(frame, self.tables.aggregation)
+        model, outputs = group[0].model, group[0].outputs
+        cells = self._cells(frame, tables.aggregation)
         actions, steps = _integers(frame[self.action]), _integers(frame[self.step])
-        closer = isinstance(self.model, TabularValues) and self.model.policy is not None
-        wanted = [role in self.outputs and not (closer and role == "v_hat") for role in ANNOTATED]
+        closer = isinstance(model, TabularValues) and model.policy is not None
+        wanted = [role in outputs and not (closer and role == "v_hat") for role in ANNOTATED]
         try:
-            found = self.tables.look_up(cells, actions, steps, self.first_step, wanted, self.threads)
+            found = tables.look_up(cells, actions, steps, self.first_step, wanted, self.threads, len(group))
         except IndexError:
-            horizon, _, action_count = self.tables.shape
+            horizon, _, action_count = tables.shape
             raise BadLogError(self._misfits(frame, action_count, horizon)) from None
-        return {role: column for role, column in zip(ANNOTATED, found, strict=True) if column is not None}
+        return [
+            {role: column for role, column in zip(ANNOTATED, columns, strict=True) if column is not None}
+            for columns in found
+        ]
 
     def _cells(self, frame: pl.DataFrame, aggregation: Aggregation) -> NDArray[np.int64]:
         columns = [frame[name].to_numpy() for name in self.states]
@@ -78,25 +102,34 @@ class Annotator:
             episode = frame[self.episode][outside.row] if self.episode else None
             raise BadLogError([outside.problem(episode, frame[self.step][outside.row], self.states)]) from None
 
-    def _ask(self, frame: pl.DataFrame, roles: Sequence[str]) -> dict[str, Floats]:
+    def _asked(self, frame: pl.DataFrame, annotation: Annotation, roles: Sequence[str]) -> dict[str, Floats]:
+        """What no table says, by asking for some rows at a time."""
+        if not roles:
+            return {}
+        batches = [self._ask(part, annotation, roles) for part in frame.iter_slices(BATCH_ROWS)]
+        batches = batches or [self._ask(frame, annotation, roles)]
+        return {role: np.concatenate([batch[role] for batch in batches]) for role in roles}
+
+    def _ask(self, frame: pl.DataFrame, annotation: Annotation, roles: Sequence[str]) -> dict[str, Floats]:
         """What the policy and the model say when asked."""
+        policy, model = annotation.policy, annotation.model
         n = frame.height
         states = np.stack([frame[name].to_numpy() for name in self.states]).T
         actions = frame[self.action].to_numpy().astype(np.int64)
         steps = frame[self.step].to_numpy().astype(np.int64) - self.first_step
         asked: dict[str, Any] = {}
         if "target_prob" in roles:
-            assert self.policy is not None
-            pi = np.asarray(self.policy.probabilities(states, steps))
+            assert policy is not None
+            pi = np.asarray(policy.probabilities(states, steps))
             if pi.ndim != 2 or len(pi) != n:
                 raise OffPolicyError(f"the policy must give ({n}, actions) probabilities, not {pi.shape}")
             if (actions < 0).any() or (actions >= pi.shape[1]).any():
                 raise BadLogError(self._misfits(frame, pi.shape[1], None))
             asked["target_prob"] = pi[np.arange(n), actions]
-        if self.model is not None:
-            asked["q_hat"] = self.model.q_hat(states, actions, steps) if "q_hat" in roles else None
-            asked["v_hat"] = self.model.v_hat(states, steps) if "v_hat" in roles else None
-            asked["r_hat"] = self.model.r_hat(states, actions) if "r_hat" in roles else None
+        if model is not None:
+            asked["q_hat"] = model.q_hat(states, actions, steps) if "q_hat" in roles else None
+            asked["v_hat"] = model.v_hat(states, steps) if "v_hat" in roles else None
+            asked["r_hat"] = model.r_hat(states, actions) if "r_hat" in roles else None
         return {role: _column(role, asked[role], n) for role in roles}
 
     def _check(self, frame: pl.DataFrame) -> None:

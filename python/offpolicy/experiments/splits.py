@@ -9,7 +9,7 @@ REG is the mean of V̂(s_1) over the first states of the episodes that its model
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,10 @@ from offpolicy.protocols import Domain, Floats, ModelFitter, Policy
 
 ALPHAS = (0.0, 0.25, 0.5, 0.75)
 ESTIMATORS = ("step-is", "step-wis", "dr", "dr-bsl")
+#: Those of them that need no data for a model.
+MODEL_FREE = ("step-is", "step-wis", "dr-bsl")
+#: The columns of ρ_t, by α.
+RATIOS = [PolicyColumns(ratio=f"{alpha}") for alpha in ALPHAS]
 Truth = Callable[[Domain, Policy, np.random.SeedSequence], tuple[float, float]]
 
 
@@ -62,20 +66,18 @@ class Splits:
         log = self._log(self.total, evaluated)
         scored = annotate(log, targets[0], columns=Columns(state=tuple(domain.state_columns)))
         rho = pl.col("target_prob") / pl.col("behavior_prob")
-        scored = scored.with_columns(((1 - alpha) * rho + alpha).alias(f"ratio {alpha}") for alpha in ALPHAS)
+        scored = scored.with_columns(((1 - alpha) * rho + alpha).alias(f"{alpha}") for alpha in ALPHAS)
         found: dict[str, list[list[float]]] = {name: [] for name in (*ESTIMATORS, "reg")}
         for size in self.sizes:
-            inside = pl.col("episode") < size
-            test, rest = scored.filter(inside), scored.filter(~inside)
-            by_alpha, reg = self._estimates(test, rest, targets, ESTIMATORS)
+            by_alpha, reg = self._estimates(*_cut(scored, size), targets, ESTIMATORS)
             for name in ESTIMATORS:
                 found[name].append(by_alpha[name])
             found["reg"].append(reg)
-        half = pl.col("episode") < self.total // 2
-        halves = [scored.filter(half), scored.filter(~half)]
-        folds = [self._estimates(halves[i], halves[1 - i], targets, ("dr",))[0]["dr"] for i in range(2)]
+        halves = _cut(scored, self.total // 2)
+        folds = [self._estimates(*pair, targets, ("dr",))[0]["dr"] for pair in (halves, halves[::-1])]
         return {
             "estimates": found,
+            "on_all": self._cropped(scored, RATIOS, MODEL_FREE),
             "two_fold_dr": np.mean(folds, axis=0).tolist(),
             "truth": [value for value, _ in truths],
             "truth_error": [error for _, error in truths],
@@ -91,39 +93,52 @@ class Splits:
         horizon, discount = self.domain.horizon, self.domain.discount
         model: Any = self.fitter.fit(rest, self.domain)
         values = model.values_of(targets, horizon, discount)
-        policies: dict[str, PolicyColumns] = {}
-        for i, (target, value, alpha) in enumerate(zip(targets, values, ALPHAS, strict=True)):
-            q, v = f"q {alpha}", f"v {alpha}"
-            test = annotate(test, target, value, into=PolicyColumns(q_hat=q, v_hat=v), threads=1)
-            policies[str(i)] = PolicyColumns(ratio=f"ratio {alpha}", q_hat=q, v_hat=v)
-        plain = [name for name in estimators if name not in WEIGHTED]
-        settings: dict[str, Any] = {"discount": discount, "horizon": horizon, "threads": 1, "passes": 1}
-        settings["baseline"] = self.baseline
-        ev = evaluate(test, policies=policies, estimators=plain, **settings)
-        cropped = {name: [self._crop(ev[policy, name].value) for policy in policies] for name in plain}
-        for name in set(estimators) & WEIGHTED:
-            cropped[name] = [self._crop(weighted(test, name, columns, settings)) for columns in policies.values()]
+        columns = [replace(ratio, q_hat=f"q {ratio.ratio}", v_hat=f"v {ratio.ratio}") for ratio in RATIOS]
+        test = annotate(test, model=values, into=[replace(names, ratio=None) for names in columns], threads=1)
+        cropped = self._cropped(test, columns, estimators)
         first = rest.filter(pl.col("step") == 0).select(self.domain.state_columns).to_numpy()
         return cropped, [self._crop(float(value.v_hat(first, 0).mean())) for value in values]
 
-    def _crop(self, value: float | None) -> float:
+    def _cropped(
+        self, log: pl.DataFrame, columns: Sequence[PolicyColumns], estimators: Sequence[str]
+    ) -> dict[str, list[float]]:
+        """By estimator and α."""
+        policies = dict(zip(map(str, ALPHAS), columns, strict=True))
+        settings: dict[str, Any] = {"discount": self.domain.discount, "horizon": self.domain.horizon}
+        settings |= {"baseline": self.baseline, "threads": 1, "passes": 1}
+        found = estimated(log, policies, estimators, settings)
+        return {name: [self._crop(found[policy, name]) for policy in policies] for name in estimators}
+
+    def _crop(self, value: float) -> float:
         """Into the range of possible returns, as the paper does."""
-        assert value is not None
         total = sum(self.domain.discount**t for t in range(self.domain.horizon))
         low, high = (bound * total for bound in self.domain.reward_range)
         return min(max(value, low), high)
 
 
-def weighted(log: pl.DataFrame, estimator: str, columns: PolicyColumns, settings: dict[str, Any]) -> float:
-    """A ratio of sums; steps from which on no trajectory has any weight count 0, where it is not defined."""
+def _cut(log: pl.DataFrame, episodes: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The first episodes, and the others."""
+    rows = int(log["episode"].search_sorted(episodes, side="left"))
+    return log[:rows], log[rows:]
+
+
+def estimated(
+    log: pl.DataFrame, policies: dict[str, PolicyColumns], estimators: Sequence[str], settings: dict[str, Any]
+) -> dict[tuple[str, str], float]:
+    """By policy and estimator. Steps from which on no trajectory has any weight count 0 in a weighted estimate."""
     try:
-        ev = evaluate(log, policies={"target": columns}, estimators=[estimator], **settings)
+        ev = evaluate(log, policies=policies, estimators=estimators, **settings)
     except NoWeightError as error:
+        plain = [name for name in estimators if name not in WEIGHTED]
+        found = estimated(log, policies, plain, settings) if plain else {}
+        others = {name: names for name, names in policies.items() if name != error.policy}
+        weighted = [name for name in estimators if name in WEIGHTED]
+        found |= estimated(log, others, weighted, settings) if others else {}
         before = log.filter(pl.col("step") < error.step - 1)
-        return weighted(before, estimator, columns, settings) if before.height else 0.0
-    value = ev[estimator].value
-    assert value is not None
-    return value
+        only = {error.policy: policies[error.policy]}
+        none = {(error.policy, name): 0.0 for name in weighted}
+        return found | (estimated(before, only, weighted, settings) if before.height else none)
+    return {(row["policy"], row["estimator"]): row["value"] for row in ev.table.iter_rows(named=True)}
 
 
 def relative_rmse(estimates: Floats, truths: Floats, truth_errors: Floats) -> tuple[float, float]:

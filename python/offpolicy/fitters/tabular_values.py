@@ -64,11 +64,19 @@ class TabularValues:
         """R̂(s, a)."""
         return self._column(3, self.aggregation.index(states), actions, 0)
 
+    def is_beside(self, other: ValueModel | None) -> bool:
+        """True if these values are the next to another's, so that both can be looked up at once."""
+        return (
+            isinstance(other, TabularValues)
+            and (other.lanes is self.lanes and other.lane + 1 == self.lane)
+            and (other.policy is None and self.policy is None)
+        )
+
     def _column(self, which: int, cells: NDArray[np.int64], actions: Actions, step: Step) -> Floats:
         steps = np.broadcast_to(np.asarray(step, dtype=np.int64), cells.shape)
         a, wanted = np.asarray(actions, dtype=np.int64), [i == which for i in range(4)]
         try:
-            found = self._tables.look_up(cells, np.ascontiguousarray(a), np.ascontiguousarray(steps), 0, wanted, 1)
+            (found,) = self._tables.look_up(cells, np.ascontiguousarray(a), np.ascontiguousarray(steps), 0, wanted, 1)
         except IndexError as error:
             row = error.args[0]
             raise OffPolicyError(
@@ -113,12 +121,20 @@ class Tables:
         first_step: int,
         wanted: Sequence[bool],
         threads: int,
-    ) -> list[Floats | None]:
-        """π(a|s), Q̂, V̂ and R̂ where wanted and there; `IndexError` has the first row that is in no table."""
+        beside: int = 1,
+    ) -> list[list[Floats | None]]:
+        """π(a|s), Q̂, V̂ and R̂ where wanted and there; `IndexError` has the first row that is in no table.
+
+        With `beside`, the same for so many policies whose values lie side by side, but for π and R̂.
+        """
         there = (self.policy is not None, *[self.values is not None] * 3)
-        made = [np.empty(len(cells)) if want and has else None for want, has in zip(wanted, there, strict=True)]
-        _core.tabular_lookup(cells, actions, steps, first_step, self.shape, self.policy, self.values, threads, made)
-        return made
+        p, q, v, r = (
+            [np.empty(len(cells)) for _ in range(beside)] if want and has else []
+            for want, has in zip(wanted, there, strict=True)
+        )
+        columns = (p[0] if p else None, q, v, r[0] if r else None)
+        _core.tabular_lookup(cells, actions, steps, first_step, self.shape, self.policy, self.values, threads, columns)
+        return [[column[i] if column else None for column in (p, q, v, r)] for i in range(beside)]
 
 
 def _flat(table: Floats | None) -> Floats | None:

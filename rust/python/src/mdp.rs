@@ -237,6 +237,14 @@ pub fn grid_cells(
         .map_err(|outside| PyIndexError::new_err((outside.row, outside.coordinate)))
 }
 
+/// Columns to fill: π(a|s), Q̂ and V̂ of each policy, R̂.
+type LookedUp<'py> = (
+    Option<PyReadwriteArray1<'py, f64>>,
+    Vec<PyReadwriteArray1<'py, f64>>,
+    Vec<PyReadwriteArray1<'py, f64>>,
+    Option<PyReadwriteArray1<'py, f64>>,
+);
+
 /// Fills columns with π(a|s), Q̂, V̂ and R̂ of each row, where they are given and the tables have them.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "a Python signature")]
@@ -250,20 +258,22 @@ pub fn tabular_lookup<'py>(
     policy: Option<Floats<'py>>,
     values: Option<(PyRef<'py, TabularModel>, PyReadonlyArray3<'py, f64>, usize, f64)>,
     threads: usize,
-    columns: [Option<PyReadwriteArray1<'py, f64>>; 4],
+    columns: LookedUp<'py>,
 ) -> PyResult<()> {
     let (horizon, states, n_actions) = shape;
     let rows = Rows { cells: cells.as_slice()?, actions: actions.get()?, steps: steps.get()?, first_step };
     let n = rows.cells.len();
     let pairs = states.saturating_mul(n_actions);
     let policy = policy.as_ref().map(Floats::as_slice).transpose()?;
-    let [mut p, mut q, mut v, mut r] = columns;
-    let mut slices = [None, None, None, None];
-    for (slice, column) in slices.iter_mut().zip([&mut p, &mut q, &mut v, &mut r]) {
-        *slice = column.as_mut().map(PyReadwriteArray1::as_slice_mut).transpose()?;
-    }
-    let lengths = slices.iter().flatten().map(|column| column.len());
-    if lengths.chain([rows.actions.len(), rows.steps.len()]).any(|len| len != n) {
+    let (mut p, mut q, mut v, mut r) = columns;
+    let found = Found {
+        target_prob: p.as_mut().map(PyReadwriteArray1::as_slice_mut).transpose()?,
+        q_hat: q.iter_mut().map(PyReadwriteArray1::as_slice_mut).collect::<Result<_, _>>()?,
+        v_hat: v.iter_mut().map(PyReadwriteArray1::as_slice_mut).collect::<Result<_, _>>()?,
+        r_hat: r.as_mut().map(PyReadwriteArray1::as_slice_mut).transpose()?,
+    };
+    let some = found.target_prob.iter().chain(&found.q_hat).chain(&found.v_hat).chain(&found.r_hat);
+    if some.map(|column| column.len()).chain([rows.actions.len(), rows.steps.len()]).any(|len| len != n) {
         return Err(bad("all arrays of a batch must have the same length"));
     }
     if policy.is_some_and(|table| table.len() != pairs && Some(table.len()) != pairs.checked_mul(horizon)) {
@@ -274,14 +284,15 @@ pub fn tabular_lookup<'py>(
         Some((model, v, lane, discount)) => {
             let (model, lanes) = (&model.0, v.as_array().dim().2);
             let fits = (model.states(), model.actions()) == (states, n_actions);
-            if !fits || v.as_array().dim() != (horizon, states, lanes) || *lane >= lanes {
+            if !fits
+                || v.as_array().dim() != (horizon, states, lanes)
+                || lane + found.q_hat.len().max(found.v_hat.len()).max(1) > lanes
+            {
                 return Err(bad("the values belong to another model or horizon"));
             }
             Some(Values { model, v: v.as_slice()?, lanes, lane: *lane, discount: *discount })
         }
     };
     let tables = Tables { states, actions: n_actions, horizon, policy, values };
-    let [target_prob, q_hat, v_hat, r_hat] = slices;
-    let found = Found { target_prob, q_hat, v_hat, r_hat };
     py.detach(|| tables.look_up(&rows, found, threads)).map_err(PyIndexError::new_err)
 }

@@ -6,13 +6,14 @@
 
 use std::ops::Range;
 
+use super::dp::LANES;
 use super::integers::Integers;
 use super::model::Model;
 use super::split::threads_for;
 
 const BLOCK: usize = 256;
 
-/// V of a policy over a horizon, one of several that lie side by side: row t has H - t steps to go.
+/// V of policies over a horizon, some of those that lie side by side: row t has H - t steps to go.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a> {
     /// The model they belong to.
@@ -21,7 +22,7 @@ pub struct Values<'a> {
     pub v: &'a [f64],
     /// How many policies there are.
     pub lanes: usize,
-    /// Which of them is meant.
+    /// Which of them is meant, or the first of those that are.
     pub lane: usize,
     /// γ
     pub discount: f64,
@@ -37,6 +38,27 @@ impl Values<'_> {
     fn q(&self, t: usize, pair: usize) -> f64 {
         let last = self.v.len() <= (t + 1) * self.model.states() * self.lanes;
         self.model.backup(pair, |next| if last { 0.0 } else { self.v(t + 1, next) }, self.discount)
+    }
+
+    /// Q of N policies, for the rows of a block.
+    #[inline(always)]
+    fn q_of<const N: usize>(&self, block: &Block, actions: usize, q: &mut [&mut [f64]]) {
+        let a_step = self.model.states() * self.lanes;
+        for i in 0..block.cells.len() {
+            let pair = block.cells[i] as usize * actions + block.actions[i] as usize;
+            let next = self.v.get((block.steps[i] as usize + 1) * a_step..).unwrap_or_default();
+            let value = |s: usize| -> [f64; N] {
+                let here = s * self.lanes + self.lane;
+                next.get(here..here + N).and_then(|lanes| lanes.try_into().ok()).unwrap_or([0.0; N])
+            };
+            let sums = self.model.successors(pair).fold([0.0; N], |sums, (next, p)| {
+                let v = value(next as usize);
+                std::array::from_fn(|lane| sums[lane] + p * v[lane])
+            });
+            for (column, sum) in q.iter_mut().zip(sums) {
+                column[i] = self.model.rewards()[pair] + self.discount * sum;
+            }
+        }
     }
 
     /// Q of all pairs at step t.
@@ -80,7 +102,7 @@ pub struct Tables<'a> {
     pub horizon: usize,
     /// π by pairs, or for each step by pairs.
     pub policy: Option<&'a [f64]>,
-    /// A model and its values of a policy.
+    /// A model and its values of one policy or several.
     pub values: Option<Values<'a>>,
 }
 
@@ -89,10 +111,10 @@ pub struct Tables<'a> {
 pub struct Found<'a> {
     /// π(a|s)
     pub target_prob: Option<&'a mut [f64]>,
-    /// Q̂
-    pub q_hat: Option<&'a mut [f64]>,
-    /// V̂
-    pub v_hat: Option<&'a mut [f64]>,
+    /// Q̂ of `Values::lane`, and of those beside it.
+    pub q_hat: Vec<&'a mut [f64]>,
+    /// V̂ of the same.
+    pub v_hat: Vec<&'a mut [f64]>,
     /// R̂
     pub r_hat: Option<&'a mut [f64]>,
 }
@@ -101,9 +123,10 @@ impl<'a> Found<'a> {
     /// The first rows, and the rest.
     fn split_at(self, rows: usize) -> (Found<'a>, Found<'a>) {
         let cut = |column: Option<&'a mut [f64]>| column.map(|column| column.split_at_mut(rows)).unzip();
+        let each = |columns: Vec<&'a mut [f64]>| columns.into_iter().map(|column| column.split_at_mut(rows)).unzip();
         let (p, p_rest) = cut(self.target_prob);
-        let (q, q_rest) = cut(self.q_hat);
-        let (v, v_rest) = cut(self.v_hat);
+        let (q, q_rest) = each(self.q_hat);
+        let (v, v_rest) = each(self.v_hat);
         let (r, r_rest) = cut(self.r_hat);
         (
             Found { target_prob: p, q_hat: q, v_hat: v, r_hat: r },
@@ -117,7 +140,7 @@ impl Tables<'_> {
     pub fn look_up(&self, rows: &Rows, mut found: Found, threads: usize) -> Result<(), usize> {
         let n = rows.cells.len();
         // So many rows ask for most of Q more than once.
-        let many = found.q_hat.is_some() && Some(n) > self.horizon.checked_mul(self.states * self.actions);
+        let many = found.q_hat.len() == 1 && Some(n) > self.horizon.checked_mul(self.states * self.actions);
         let records = &self.values.filter(|_| many).map(|values| values.records(self.horizon));
         let parts = threads_for(n, threads);
         let bad = std::thread::scope(|scope| {
@@ -177,9 +200,21 @@ impl Tables<'_> {
             let record = |i: usize| (row(i).0 * self.states + row(i).1) * (1 + self.actions);
             each(found.v_hat, |i| records[record(i)]);
             each(found.q_hat, |i| records[record(i) + 1 + row(i).2]);
-        } else {
-            each(found.v_hat, |i| values.v(row(i).0, row(i).1));
-            each(found.q_hat, |i| values.q(row(i).0, pair(i)));
+            return;
+        }
+        for (lane, column) in found.v_hat.into_iter().enumerate() {
+            let values = Values { lane: values.lane + lane, ..*values };
+            each(Some(column), |i| values.v(row(i).0, row(i).1));
+        }
+        let (mut q_hat, mut values) = (found.q_hat, *values);
+        for columns in q_hat.chunks_mut(LANES) {
+            match columns.len() {
+                1 => values.q_of::<1>(block, self.actions, columns),
+                2 => values.q_of::<2>(block, self.actions, columns),
+                3 => values.q_of::<3>(block, self.actions, columns),
+                _ => values.q_of::<LANES>(block, self.actions, columns),
+            }
+            values.lane += columns.len();
         }
     }
 }
@@ -192,8 +227,8 @@ struct Block<'a> {
 }
 
 #[inline(always)]
-fn each(column: Option<&mut [f64]>, value: impl Fn(usize) -> f64) {
-    column.into_iter().for_each(|column| column.iter_mut().enumerate().for_each(|(i, x)| *x = value(i)));
+fn each<'a>(columns: impl IntoIterator<Item = &'a mut [f64]>, value: impl Fn(usize) -> f64) {
+    columns.into_iter().for_each(|column| column.iter_mut().enumerate().for_each(|(i, x)| *x = value(i)));
 }
 
 #[cfg(test)]
@@ -218,7 +253,7 @@ mod tests {
             Rows { cells: &cells, actions: Integers::Long(&actions), steps: Integers::Short(steps), first_step: 1 };
         let mut columns = [vec![0.0; n], vec![0.0; n], vec![0.0; n], vec![0.0; n]];
         let [p, q, v, r] = &mut columns;
-        let found = Found { target_prob: Some(p), q_hat: Some(q), v_hat: Some(v), r_hat: Some(r) };
+        let found = Found { target_prob: Some(p), q_hat: vec![q], v_hat: vec![v], r_hat: Some(r) };
         tables.look_up(&rows, found, threads).map(|()| columns)
     }
 
@@ -229,6 +264,35 @@ mod tests {
         assert_eq!(q, [0.0, 0.5, 1.0, 8.0]);
         assert_eq!(v, [0.75, 4.25, 0.75, 0.5 * (0.5 + 0.5 * 4.25) + 0.5 * 8.0]);
         assert_eq!(r, [0.0, 0.5, 1.0, 8.0]);
+    }
+
+    #[test]
+    fn policies_side_by_side_are_as_each_alone() {
+        let model = model();
+        let policies: Vec<[f64; 4]> = (0..4).map(|i| [0.25 * f64::from(i), 0.5, 1.0, 0.125]).collect();
+        let mut v = vec![0.0; 3 * 2 * 4];
+        assert!(evaluate(&model, &policies.iter().map(<[f64; 4]>::as_slice).collect::<Vec<_>>(), 3, 0.5, &mut v));
+        let (cells, actions, steps) = ([0, 1, 0, 1], [0, 0, 1, 1], [0, 1, 2, 0]);
+        let rows =
+            Rows { cells: &cells, actions: Integers::Long(&actions), steps: Integers::Short(&steps), first_step: 0 };
+        let look_up = |lane: usize, count: usize| {
+            let values = Some(Values { model: &model, v: &v, lanes: 4, lane, discount: 0.5 });
+            let tables = Tables { states: 2, actions: 2, horizon: 3, policy: None, values };
+            let (mut q, mut w) = (vec![vec![0.0; 4]; count], vec![vec![0.0; 4]; count]);
+            let found = Found {
+                q_hat: q.iter_mut().map(Vec::as_mut_slice).collect(),
+                v_hat: w.iter_mut().map(Vec::as_mut_slice).collect(),
+                ..Found::default()
+            };
+            tables.look_up(&rows, found, 1).unwrap();
+            (q, w)
+        };
+        for (lane, count) in [(0, 4), (1, 3), (1, 2), (0, 1)] {
+            let (q, w) = look_up(lane, count);
+            let alone: Vec<_> = (lane..lane + count).map(|lane| look_up(lane, 1)).collect();
+            assert_eq!(q, alone.iter().map(|(q, _)| q[0].clone()).collect::<Vec<_>>());
+            assert_eq!(w, alone.iter().map(|(_, w)| w[0].clone()).collect::<Vec<_>>());
+        }
     }
 
     #[test]
