@@ -38,8 +38,13 @@ class KernelModel:
     ) -> None: ...
     def reward(self) -> NDArray[np.float64]: ...
     def values(
-        self, policies: Sequence[NDArray[np.float64]], horizon: int, discount: float
-    ) -> list[NDArray[np.float64]]: ...
+        self,
+        policies: Sequence[NDArray[np.float64]],
+        horizon: int,
+        discount: float,
+        pairs: NDArray[np.uint32],
+        remaining: NDArray[np.uint32],
+    ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]: ...
     def action_values(
         self,
         values: NDArray[np.float64],

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from offpolicy.aggregation import Aggregation
 from offpolicy.columns import ANNOTATED
 from offpolicy.errors import SHOWN, BadLogError, MissingColumnError, OffPolicyError
+from offpolicy.fitters.kernel import KernelValues
 from offpolicy.fitters.tabular_values import Tables, TabularValues
 from offpolicy.grid import Grid, OutsideGridError
 from offpolicy.problem import Problem
-from offpolicy.protocols import Floats, Policy, ValueModel
+from offpolicy.protocols import Floats, Policy, States, ValueModel
 
 #: Rows a policy or model of any kind is asked for at a time.
 BATCH_ROWS = 1 << 18
@@ -35,9 +36,9 @@ class Annotation:
     def is_beside(self, other: Annotation) -> bool:
         """True if one look-up gives the columns of both."""
         return (
-            isinstance(self.model, TabularValues)
+            isinstance(self.model, TabularValues | KernelValues)
             and self.model.is_beside(other.model)
-            and (set(self.outputs) == set(other.outputs) <= {"q_hat", "v_hat"})
+            and set(self.outputs) == set(other.outputs) == {"q_hat", "v_hat"}
         )
 
 
@@ -69,11 +70,23 @@ class Annotator:
         self._check(frame)
         columns: dict[str, Floats] = {}
         for tables, group in self.groups:
-            found = self._from_tables(frame, tables, group) if tables else [{} for _ in group]
+            found = self._at_once(frame, tables, group)
             for annotation, mine in zip(group, found, strict=True):
                 made = mine | self._asked(frame, annotation, [role for role in annotation.outputs if role not in mine])
                 columns |= {name: made[role] for role, name in annotation.outputs.items()}
         return pl.DataFrame({name: pl.Series(name, column) for name, column in columns.items()})
+
+    def _at_once(
+        self, frame: pl.DataFrame, tables: Tables | None, group: Sequence[Annotation]
+    ) -> list[dict[str, Floats]]:
+        """For each of the group, what need not be asked for batch by batch."""
+        if tables is not None:
+            return self._from_tables(frame, tables, group)
+        model = group[0].model
+        if len(group) > 1 and isinstance(model, KernelValues):
+            found = model.q_and_v(len(group), *self._rows(frame))
+            return [{"q_hat": q, "v_hat": v} for q, v in found]
+        return [{} for _ in group]
 
     def _from_tables(self, frame: pl.DataFrame, tables: Tables, group: Sequence[Annotation]) -> list[dict[str, Floats]]:
         """What tables over cells say, looked up in the core."""
@@ -114,9 +127,7 @@ class Annotator:
         """What the policy and the model say when asked."""
         policy, model = annotation.policy, annotation.model
         n = frame.height
-        states = np.stack([frame[name].to_numpy() for name in self.states]).T
-        actions = frame[self.action].to_numpy().astype(np.int64)
-        steps = frame[self.step].to_numpy().astype(np.int64) - self.first_step
+        states, actions, steps = self._rows(frame)
         asked: dict[str, Any] = {}
         if "target_prob" in roles:
             assert policy is not None
@@ -131,6 +142,12 @@ class Annotator:
             asked["v_hat"] = model.v_hat(states, steps) if "v_hat" in roles else None
             asked["r_hat"] = model.r_hat(states, actions) if "r_hat" in roles else None
         return {role: _column(role, asked[role], n) for role in roles}
+
+    def _rows(self, frame: pl.DataFrame) -> tuple[States, NDArray[np.int64], NDArray[np.int64]]:
+        """States, actions and steps from 0."""
+        states = np.stack([frame[name].to_numpy() for name in self.states]).T
+        actions = frame[self.action].to_numpy().astype(np.int64)
+        return states, actions, frame[self.step].to_numpy().astype(np.int64) - self.first_step
 
     def _check(self, frame: pl.DataFrame) -> None:
         """Refuses what has no meaning: nulls, NaN, actions and steps that are no whole numbers."""

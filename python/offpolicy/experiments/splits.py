@@ -64,7 +64,7 @@ class Splits:
         targets = [Mixture(best, behavior, alpha) for alpha in ALPHAS]
         truths = [self.truth(domain, target, stream) for target, stream in zip(targets, rolled.spawn(4), strict=True)]
         log = self._log(self.total, evaluated)
-        scored = annotate(log, targets[0], columns=Columns(state=tuple(domain.state_columns)))
+        scored = annotate(log, targets[0], columns=self._states)
         rho = pl.col("target_prob") / pl.col("behavior_prob")
         scored = scored.with_columns(((1 - alpha) * rho + alpha).alias(f"{alpha}") for alpha in ALPHAS)
         found: dict[str, list[list[float]]] = {name: [] for name in (*ESTIMATORS, "reg")}
@@ -83,6 +83,10 @@ class Splits:
             "truth_error": [error for _, error in truths],
         }
 
+    @property
+    def _states(self) -> Columns:
+        return Columns(state=tuple(self.domain.state_columns))
+
     def _log(self, episodes: int, seed: np.random.SeedSequence) -> pl.DataFrame:
         return self.domain.simulate(self.domain.behavior, episodes, int(seed.generate_state(1, np.uint64)[0]))
 
@@ -94,7 +98,8 @@ class Splits:
         model: Any = self.fitter.fit(rest, self.domain)
         values = model.values_of(targets, horizon, discount)
         columns = [replace(ratio, q_hat=f"q {ratio.ratio}", v_hat=f"v {ratio.ratio}") for ratio in RATIOS]
-        test = annotate(test, model=values, into=[replace(names, ratio=None) for names in columns], threads=1)
+        into = [replace(names, ratio=None) for names in columns]
+        test = annotate(test, model=values, columns=self._states, into=into, threads=1)
         cropped = self._cropped(test, columns, estimators)
         first = rest.filter(pl.col("step") == 0).select(self.domain.state_columns).to_numpy()
         return cropped, [self._crop(float(value.v_hat(first, 0).mean())) for value in values]

@@ -20,7 +20,7 @@ from offpolicy import _core
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.grid import Grid
 from offpolicy.policies import TabularPolicy
-from offpolicy.protocols import Actions, Floats, Policy, Setting, States, Step
+from offpolicy.protocols import Actions, Floats, Policy, Setting, States, Step, ValueModel
 from offpolicy.tabulation import expected_q, looks_closer, table_at
 from offpolicy.transitions import transitions
 
@@ -90,11 +90,11 @@ class KernelModel:
         flat = [table_at(policy, self._states, horizon).ravel() for policy in policies]
         if any(len(table) not in (self.r_hat.size, self.r_hat.size * horizon) for table in flat):
             raise OffPolicyError(f"a policy of this model must give {self._domain.actions} probabilities a state")
-        found = self._core.values(flat, horizon, discount)
+        together = _Together(self._core, flat, horizon, discount)
         closer = [looks_closer(policy, self.grid, self._domain.actions) for policy in policies]
         return [
-            KernelValues(self, self._core, v.reshape(horizon + 1, -1), discount, policy if close else None)
-            for v, policy, close in zip(found, policies, closer, strict=True)
+            KernelValues(self, together, lane, policy if close else None)
+            for lane, (policy, close) in enumerate(zip(policies, closer, strict=True))
         ]
 
     def optimal_policy(self, maximize: bool = True) -> TabularPolicy:
@@ -111,20 +111,56 @@ class KernelModel:
         return TabularPolicy(np.eye(self._domain.actions)[best], self.grid)
 
 
+@dataclass
+class _Together:
+    """Policies whose values are found in one pass, when first asked for; so is Q̂ at the rows that were asked for."""
+
+    core: _core.KernelModel
+    policies: list[Floats]
+    horizon: int
+    discount: float
+    _found: list[Floats] | None = None
+
+    @property
+    def tables(self) -> list[Floats]:
+        """V̂ of each policy by remaining steps and cell, (horizon + 1, cells)."""
+        if self._found is None:
+            none = np.zeros(0, dtype=np.uint32)
+            self._pass(none, none)
+        assert self._found is not None
+        return self._found
+
+    def q_hat(self, pairs: NDArray[np.uint32], remaining: NDArray[np.uint32], lanes: Sequence[int]) -> list[Floats]:
+        """Q̂ at rows. It is `actions` times as large as V̂, so it is not kept but smoothed anew when asked for later."""
+        if self._found is None and len(lanes) == len(self.policies):
+            return self._pass(pairs, remaining)
+        tables = self.tables
+        return [self.core.action_values(tables[lane].ravel(), self.discount, pairs, remaining) for lane in lanes]
+
+    def _pass(self, pairs: NDArray[np.uint32], remaining: NDArray[np.uint32]) -> list[Floats]:
+        found = self.core.values(self.policies, self.horizon, self.discount, pairs, remaining)
+        self._found = [v.reshape(self.horizon + 1, -1) for v, _ in found]
+        return [q for _, q in found]
+
+
 @dataclass(frozen=True, eq=False)
 class KernelValues:
-    """V̂ by remaining steps and cell; Q̂ is smoothed anew where it is asked for, as it is `actions` times as large."""
+    """The values of one policy, found with those of others."""
 
     model: KernelModel
-    core: _core.KernelModel
-    table: Floats  # (horizon + 1, cells)
-    discount: float
+    together: _Together
+    lane: int
     policy: Policy | None = None  # asked at each state, where it tells two states of a cell apart
+
+    @property
+    def table(self) -> Floats:
+        """V̂ by remaining steps and cell, (horizon + 1, cells)."""
+        return self.together.tables[self.lane]
 
     def q_hat(self, states: States, actions: Actions, step: Step) -> Floats:
         """Q̂(s, a)."""
         pairs, remaining = self._pairs(states, actions), self._remaining(step, len(states))
-        return self.core.action_values(self.table.ravel(), self.discount, pairs, remaining.astype(np.uint32))
+        return self.together.q_hat(pairs, remaining.astype(np.uint32), [self.lane])[0]
 
     def v_hat(self, states: States, step: Step) -> Floats:
         """V̂(s) = Σ_a π(a|s) Q̂(s, a)."""
@@ -138,6 +174,23 @@ class KernelValues:
         found: Floats = self.model.r_hat.ravel()[self._pairs(states, actions)]
         return found
 
+    def is_beside(self, other: ValueModel | None) -> bool:
+        """True if these values are the next to another's, so that both can be asked for at once."""
+        return (
+            isinstance(other, KernelValues)
+            and (other.together is self.together and other.lane + 1 == self.lane)
+            and (other.policy is None and self.policy is None)
+        )
+
+    def q_and_v(self, beside: int, states: States, actions: Actions, step: Step) -> list[tuple[Floats, Floats]]:
+        """Q̂ and V̂ of these values and of the next beside them, at the same rows."""
+        pairs, remaining = self._pairs(states, actions), self._remaining(step, len(states))
+        lanes = range(self.lane, self.lane + beside)
+        q = self.together.q_hat(pairs, remaining.astype(np.uint32), lanes)
+        places = remaining * self.model.grid.cells + pairs // self.model.r_hat.shape[1]
+        v = [self.together.tables[lane].ravel()[places] for lane in lanes]
+        return list(zip(q, v, strict=True))
+
     def _pairs(self, states: States, actions: Actions) -> NDArray[np.uint32]:
         n = self.model.r_hat.shape[1]
         actions = np.asarray(actions)
@@ -147,7 +200,7 @@ class KernelValues:
         return pairs
 
     def _remaining(self, step: Step, n: int) -> NDArray[np.int64]:
-        horizon = len(self.table) - 1
+        horizon = self.together.horizon
         steps = np.broadcast_to(np.asarray(step, dtype=np.int64), n)
         if n and (steps.min() < 0 or steps.max() > horizon):
             raise OffPolicyError(

@@ -2,7 +2,7 @@
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use offpolicy_core::mdp::kernel::{Axis, Kernel, NotAKernel, smoothed};
-use offpolicy_core::mdp::kernel_model::{self, PolicyTables, Samples};
+use offpolicy_core::mdp::kernel_model::{self, PolicyTables, Rows, Samples};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -89,26 +89,30 @@ impl KernelModel {
         self.0.reward().to_vec().into_pyarray(py)
     }
 
-    /// V^0, …, V^horizon of each policy, state after state; a policy is a table of π(a|s), or one for each step.
+    /// V^0, …, V^horizon of each policy, state after state, and its Q at rows of pairs and remaining steps. A policy is a
+    /// table of π(a|s), or one for each step.
     fn values<'py>(
         &self,
         py: Python<'py>,
         policies: Vec<Floats<'py>>,
         horizon: usize,
         discount: f64,
-    ) -> PyResult<Vec<Array<'py>>> {
-        let pairs = self.0.pairs();
+        pairs: Wholes<'py>,
+        remaining: Wholes<'py>,
+    ) -> PyResult<Vec<(Array<'py>, Array<'py>)>> {
+        let size = self.0.pairs();
         let mut tables = Vec::with_capacity(policies.len());
         for policy in &policies {
             let table = policy.as_slice()?;
-            check(table.len() == pairs || table.len() == pairs * horizon, "the tables of a policy")?;
-            tables.push(PolicyTables::new(table, pairs));
+            check(table.len() == size || table.len() == size * horizon, "the tables of a policy")?;
+            tables.push(PolicyTables::new(table, size));
         }
-        let values = py.detach(|| self.0.values(&tables, horizon, discount));
-        Ok(values.into_iter().map(|values| values.into_pyarray(py)).collect())
+        let rows = self.rows(&pairs, &remaining, horizon)?;
+        let values = py.detach(|| self.0.values(&tables, horizon, discount, &rows));
+        Ok(values.into_iter().map(|(v, q)| (v.into_pyarray(py), q.into_pyarray(py))).collect())
     }
 
-    /// Q of rows of pairs and remaining steps, given what `values` found.
+    /// Q of rows of pairs and remaining steps, given the V that `values` found.
     fn action_values<'py>(
         &self,
         py: Python<'py>,
@@ -117,11 +121,10 @@ impl KernelModel {
         pairs: Wholes<'py>,
         remaining: Wholes<'py>,
     ) -> PyResult<Array<'py>> {
-        let (values, pairs, remaining) = (values.as_slice()?, pairs.as_slice()?, remaining.as_slice()?);
-        check(pairs.len() == remaining.len(), "the rows")?;
-        check(pairs.iter().all(|&pair| (pair as usize) < self.0.pairs()), "the pairs")?;
-        check(remaining.iter().all(|&h| (h as usize) * self.0.states() <= values.len()), "the remaining steps")?;
-        let q = py.detach(|| self.0.action_values(values, discount, pairs, remaining));
+        let values = values.as_slice()?;
+        check(values.len() >= self.0.states(), "the values")?;
+        let rows = self.rows(&pairs, &remaining, values.len() / self.0.states() - 1)?;
+        let q = py.detach(|| self.0.action_values(values, discount, &rows));
         Ok(q.into_pyarray(py))
     }
 
@@ -138,5 +141,15 @@ impl KernelModel {
         check(legal.len() == self.0.pairs(), "the legal actions")?;
         let actions = py.detach(|| self.0.optimal_actions(legal, discount, maximize, tolerance));
         Ok(actions.map(|actions| actions.into_pyarray(py)))
+    }
+}
+
+impl KernelModel {
+    fn rows<'a>(&self, pairs: &'a Wholes<'_>, remaining: &Wholes<'_>, horizon: usize) -> PyResult<Rows<'a>> {
+        let (pairs, remaining) = (pairs.as_slice()?, remaining.as_slice()?);
+        check(pairs.len() == remaining.len(), "the rows")?;
+        check(pairs.iter().all(|&pair| (pair as usize) < self.0.pairs()), "the pairs")?;
+        check(remaining.iter().all(|&h| h as usize <= horizon), "the remaining steps")?;
+        Ok(Rows::new(pairs, remaining, horizon))
     }
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,12 +77,17 @@ class Sailing(Domain):
 
         return {"optimal": lambda: Exact(self).optimal_policy(self.discount)}
 
+    def value(self, policy: Policy) -> float:
+        """V of a policy over this horizon, by exact dynamic programming."""
+        from offpolicy_sailing.exact import Exact
+
+        exact = Exact(self)
+        return float(exact.start @ exact.values(policy, self.horizon, self.discount)[-1])
+
     def legal(self, states: States) -> NDArray[np.bool_]:
         """Neither against the wind nor off the lake."""
-        headings = np.arange(self.actions)
-        x, y = states[:, :1] + DX, states[:, 1:2] + DY
-        on_lake = (x >= 0) & (x < self.size) & (y >= 0) & (y < self.size)
-        legal: NDArray[np.bool_] = on_lake & (angle(headings, self.toward(states)[:, None]) < AGAINST)
+        x, y = (states[:, i].astype(np.intp) for i in range(2))
+        legal: NDArray[np.bool_] = _legal(self.size)[x, y, self.toward(states).astype(np.intp)]
         return legal
 
     def reset(self, n: int, rng: np.random.Generator) -> States:
@@ -123,3 +129,13 @@ class Sailing(Domain):
         """The direction that the wind blows toward."""
         numbers: NDArray[Any] = states[:, 3]
         return numbers if self.wind == "toward" else (numbers + AGAINST) % DIRECTIONS
+
+
+@lru_cache
+def _legal(size: int) -> NDArray[np.bool_]:
+    """By x, y, the direction that the wind blows toward, and heading."""
+    place, direction = np.arange(size)[:, None], np.arange(DIRECTIONS)
+    on_lake = [(place + step >= 0) & (place + step < size) for step in (DX, DY)]
+    with_wind = angle(direction, direction[:, None]) < AGAINST
+    legal: NDArray[np.bool_] = on_lake[0][:, None, None] & on_lake[1][:, None] & with_wind
+    return legal

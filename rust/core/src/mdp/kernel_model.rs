@@ -80,6 +80,39 @@ impl<'a> PolicyTables<'a> {
     }
 }
 
+/// Rows of a log, found by how many steps remain.
+#[derive(Debug)]
+pub struct Rows<'a> {
+    pairs: &'a [u32],
+    /// All rows, by remaining steps,
+    order: Vec<usize>,
+    /// and where those with 0, 1, … begin, and the end.
+    starts: Vec<usize>,
+}
+
+impl<'a> Rows<'a> {
+    /// Rows of pairs, each with so many steps to go, up to the horizon.
+    pub fn new(pairs: &'a [u32], remaining: &[u32], horizon: usize) -> Self {
+        let mut starts = vec![0; horizon + 2];
+        for &h in remaining {
+            starts[h as usize + 1] += 1;
+        }
+        for h in 1..starts.len() {
+            starts[h] += starts[h - 1];
+        }
+        let (mut free, mut order) = (starts.clone(), vec![0; pairs.len()]);
+        for (row, &h) in remaining.iter().enumerate() {
+            order[free[h as usize]] = row;
+            free[h as usize] += 1;
+        }
+        Self { pairs, order, starts }
+    }
+
+    fn with(&self, h: usize) -> &[usize] {
+        &self.order[self.starts[h]..self.starts[h + 1]]
+    }
+}
+
 impl KernelModel {
     /// Fits the model; the last coordinate of the kernel's grid is the action.
     pub fn fit(kernel: Kernel, actions: usize, samples: Samples<'_>, unseen_reward: f64) -> Self {
@@ -107,13 +140,19 @@ impl KernelModel {
         self.pairs() / self.actions
     }
 
-    /// V^0, …, V^H of each policy, state after state.
-    pub fn values(&self, policies: &[PolicyTables<'_>], horizon: usize, discount: f64) -> Vec<Vec<f64>> {
+    /// V^0, …, V^H of each policy, state after state, and Q^h(s,a) of each policy at the rows.
+    pub fn values(
+        &self,
+        policies: &[PolicyTables<'_>],
+        horizon: usize,
+        discount: f64,
+        rows: &Rows,
+    ) -> Vec<(Vec<f64>, Vec<f64>)> {
         let some = |some: &[PolicyTables<'_>]| match some {
-            [policy] => Vec::from(self.values_in_lanes([*policy], horizon, discount)),
+            [policy] => Vec::from(self.values_in_lanes([*policy], horizon, discount, rows)),
             _ => {
                 let lanes: [_; LANES] = std::array::from_fn(|lane| some[lane.min(some.len() - 1)]);
-                let mut values = Vec::from(self.values_in_lanes(lanes, horizon, discount));
+                let mut values = Vec::from(self.values_in_lanes(lanes, horizon, discount, rows));
                 values.truncate(some.len());
                 values
             }
@@ -126,11 +165,13 @@ impl KernelModel {
         policies: [PolicyTables<'_>; L],
         horizon: usize,
         discount: f64,
-    ) -> [Vec<f64>; L] {
+        rows: &Rows,
+    ) -> [(Vec<f64>, Vec<f64>); L] {
         let states = self.states();
-        let mut all = policies.map(|_| vec![0.0; (horizon + 1) * states]);
+        let mut all = policies.map(|_| (vec![0.0; (horizon + 1) * states], vec![0.0; rows.pairs.len()]));
         let mut smoother = Smoother::new(&self.kernel);
         let (mut v, mut next_v) = (vec![[0.0; L]; states], vec![[0.0; L]; states]);
+        let mut sums = vec![[0.0; L]; if rows.pairs.is_empty() { 0 } else { self.pairs() }];
         let stationary = policies.iter().all(PolicyTables::stationary);
         let backup_at = |h: usize| Backup::new(self, policies.map(|policy| policy.at(horizon - h)), discount);
         let mut backup = backup_at(horizon.min(1));
@@ -138,9 +179,21 @@ impl KernelModel {
             if h > 1 && !stationary {
                 backup = backup_at(h);
             }
-            self.smooth(&mut smoother, &v, |first, smooth| backup.apply(first, smooth, &v, &mut next_v));
+            let mine = rows.with(h);
+            self.smooth(&mut smoother, &v, |first, smooth| {
+                backup.apply(first, smooth, &v, &mut next_v);
+                if !mine.is_empty() {
+                    sums[first..first + smooth.len()].copy_from_slice(smooth);
+                }
+            });
+            for &row in mine {
+                let pair = rows.pairs[row] as usize;
+                for (lane, (_, q)) in all.iter_mut().enumerate() {
+                    q[row] = self.action_value(pair, sums[pair][lane], v[pair / self.actions][lane], discount);
+                }
+            }
             std::mem::swap(&mut v, &mut next_v);
-            for (lane, all) in all.iter_mut().enumerate() {
+            for (lane, (all, _)) in all.iter_mut().enumerate() {
                 for (into, v) in all[h * states..(h + 1) * states].iter_mut().zip(&v) {
                     *into = v[lane];
                 }
@@ -150,25 +203,23 @@ impl KernelModel {
     }
 
     /// Q^h(s,a) of a policy, whose V^0, …, V^H are given, at rows of pairs and numbers h of remaining steps.
-    pub fn action_values(&self, values: &[f64], discount: f64, pairs: &[u32], remaining: &[u32]) -> Vec<f64> {
+    pub fn action_values(&self, values: &[f64], discount: f64, rows: &Rows) -> Vec<f64> {
         let states = self.states();
-        let mut rows: Vec<usize> = (0..pairs.len()).filter(|&row| remaining[row] > 0).collect();
-        rows.sort_by_key(|&row| remaining[row]);
-        let groups: Vec<&[usize]> = rows.chunk_by(|&a, &b| remaining[a] == remaining[b]).collect();
-        let mut out = vec![0.0; pairs.len()];
+        let steps: Vec<usize> = (1..rows.starts.len() - 1).filter(|&h| !rows.with(h).is_empty()).collect();
+        let mut out = vec![0.0; rows.pairs.len()];
         let mut smoother = Smoother::<LANES>::new(&self.kernel);
         let (mut v, mut q) = (vec![[0.0; LANES]; states], vec![[0.0; LANES]; self.pairs()]);
-        for groups in groups.chunks(LANES) {
-            for (lane, group) in groups.iter().enumerate() {
-                let start = (remaining[group[0]] as usize - 1) * states;
+        for steps in steps.chunks(LANES) {
+            for (lane, h) in steps.iter().enumerate() {
+                let start = (h - 1) * states;
                 for (v, &value) in v.iter_mut().zip(&values[start..start + states]) {
                     v[lane] = value;
                 }
             }
             self.smooth(&mut smoother, &v, |first, smooth| q[first..first + smooth.len()].copy_from_slice(smooth));
-            for (lane, group) in groups.iter().enumerate() {
-                for &row in *group {
-                    let pair = pairs[row] as usize;
+            for (lane, &h) in steps.iter().enumerate() {
+                for &row in rows.with(h) {
+                    let pair = rows.pairs[row] as usize;
                     out[row] = self.action_value(pair, q[pair][lane], v[pair / self.actions][lane], discount);
                 }
             }
