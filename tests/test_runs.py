@@ -57,6 +57,8 @@ def test_a_claim_is_held_not_held_or_undecided():
     assert better("", small, other, names).verdict == "undecided"
     assert as_good("", small, other, names).verdict == "held"
     assert as_good("", large, small, names).verdict == "not held"
+    assert better("", np.array([1.0, 1.1]), np.array([2.0, 2.2]), names).verdict == "undecided"  # two runs: t = -21
+    assert better("", small[:1], large[:1], names).verdict == "undecided"
     parts = [better("", small, large, names), better("", small, other, names)]
     assert every("", parts).verdict == "undecided"
     assert every("", [*parts, better("", large, small, names)]).verdict == "not held"

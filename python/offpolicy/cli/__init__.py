@@ -17,10 +17,9 @@ from offpolicy.cli.check import check
 from offpolicy.cli.demo import demo
 from offpolicy.cli.evaluate import evaluate
 from offpolicy.cli.plugins import plugins
-from offpolicy.cli.refusal import refuse
+from offpolicy.cli.refusal import INTERRUPTED, refuse
+from offpolicy.cli.reproduce import reproduce
 from offpolicy.cli.simulate import simulate
-
-INTERRUPTED = 130
 
 
 @click.group(
@@ -36,7 +35,7 @@ def commands(context: click.Context) -> None:
         context.exit(2)
 
 
-for command in (evaluate, check, simulate, plugins, demo):
+for command in (evaluate, check, simulate, reproduce, plugins, demo):
     commands.add_command(command)
 
 

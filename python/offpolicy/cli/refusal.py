@@ -12,6 +12,8 @@ from polars.exceptions import PolarsError
 from offpolicy.cli.output import one_document, visible
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
 
+#: The exit code after Ctrl-C.
+INTERRUPTED = 130
 #: Python's words and ours; messages of the package name its parameters.
 WORDS = (
     (r"\bColumns\((\w+)=\.\.\.\)", r"--column \1=NAME"),
@@ -23,6 +25,7 @@ WORDS = (
     (r"\bneeds baseline=", "needs --baseline"),
     (r'\b(order|dedupe|truncation)="([\w-]+)"', r"--\1 \2"),
     (r"\bdensity=True\b", "--density"),
+    (r"\bresume=True\b", "--resume"),
     (r"\bop\.check\(log\) lists", "offpolicy check lists"),
 )
 

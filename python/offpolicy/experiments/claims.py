@@ -2,9 +2,10 @@
 
 A claim "A is better than B" compares squared errors run by run, d = e_A² − e_B². At level 1%, two-sided,
 
-    t = d̄ / (s_d/√n):   held if t < −q,  not held if t > q,  otherwise undecided;
+    t = d̄ / (s_d/√n):   held if t < −q,  not held if t > q,  otherwise undecided,
 
-"A is as good as B" is held unless B is better by the same test.
+with q the quantile of Student's t for n - 1 degrees of freedom. "A is as good as B" is held unless B is better by the
+same test.
 """
 
 from __future__ import annotations
@@ -12,15 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
+from offpolicy import _core
 from offpolicy.protocols import Floats
 
 LEVEL = 0.01
-QUANTILE = NormalDist().inv_cdf(1 - LEVEL / 2)
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,15 @@ class Claim:
 
 def better(text: str, a: Floats, b: Floats, names: tuple[str, str]) -> Claim:
     """A has a smaller squared error than B; both are errors of the same runs."""
-    t = paired(a, b)
-    verdict = "held" if t < -QUANTILE else "not held" if t > QUANTILE else "undecided"
+    t, q = paired(a, b), _quantile(len(a))
+    verdict = "held" if t < -q else "not held" if t > q else "undecided"
     return Claim(text, verdict, _evidence(a, b, names, t))
 
 
 def as_good(text: str, a: Floats, b: Floats, names: tuple[str, str]) -> Claim:
     """B is not better than A."""
     t = paired(a, b)
-    return Claim(text, "not held" if t > QUANTILE else "held", _evidence(a, b, names, t))
+    return Claim(text, "not held" if t > _quantile(len(a)) else "held", _evidence(a, b, names, t))
 
 
 def every(text: str, parts: Sequence[Claim]) -> Claim:
@@ -61,6 +61,10 @@ def paired(a: Floats, b: Floats) -> float:
     d = np.square(a) - np.square(b)
     error = float(d.std(ddof=1)) / math.sqrt(len(d)) if len(d) > 1 else 0.0
     return float(d.mean()) / error if error > 0 else 0.0
+
+
+def _quantile(runs: int) -> float:
+    return _core.student_t_quantile(1 - LEVEL / 2, runs - 1) if runs > 1 else math.inf
 
 
 def _evidence(a: Floats, b: Floats, names: tuple[str, str], t: float) -> str:

@@ -1,7 +1,8 @@
 """Many seeded runs of an experiment, on several processes; an interrupted one goes on where it stopped.
 
 Run i draws from a random stream of its own, (seed, i), so that neither the number of processes nor their order changes
-its numbers. A finished run is a line of `runs.jsonl`; a line that was cut off by the end of a process is left out.
+its numbers. A finished run is a line of `runs.jsonl`; a line that was cut off by the end of a process is left out. When
+all are there the lines are put in order, so that the file too is the same for any way to get there.
 """
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.files import whole_file
 
+#: Where the runs are.
+FILE = "runs.jsonl"
+#: What tells libraries how many threads to use.
+THREADS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 #: How often a run is tried again when its process dies.
 TRIES = 3
 
@@ -30,7 +36,10 @@ Run = dict[str, Any]
 class Experiment(Protocol):
     """What is run many times."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
 
     def settings(self) -> dict[str, Any]:
         """All that the numbers depend on but the seed, ready for JSON."""
@@ -53,7 +62,7 @@ def complete(
 ) -> list[Run]:
     """All runs in their order; those that are in the folder already are not done again."""
     header = {"experiment": experiment.name, "seed": seed, "settings": experiment.settings()}
-    file = folder / "runs.jsonl"
+    file = folder / FILE
     done = _finished(file, header, resume)
     todo = [index for index in range(runs) if index not in done]
     with file.open("a", encoding="utf-8") as lines:
@@ -64,6 +73,10 @@ def complete(
             _append(lines, {"run": index, **result})
             if progress:
                 progress(len(done), runs)
+    if todo:
+        lines_in_order = (json.dumps({"run": index, **done[index]}, allow_nan=False) for index in sorted(done))
+        with whole_file(file) as beside:
+            beside.write_text("\n".join([json.dumps(header), *lines_in_order, ""]), encoding="utf-8")
     return [done[index] for index in range(runs)]
 
 
@@ -97,6 +110,8 @@ def _results(experiment: Experiment, seed: int, todo: list[int], workers: int) -
     tries: dict[int, int] = dict.fromkeys(todo, 0)
     while tries:
         context = multiprocessing.get_context("spawn")
+        # A process a core: Polars and NumPy need no threads of their own.
+        os.environ |= {name: os.environ.get(name, "1") for name in THREADS}
         with ProcessPoolExecutor(workers, context, _start, (experiment, seed)) as pool:
             try:
                 for index, result in _collect(pool, list(tries), 2 * workers):

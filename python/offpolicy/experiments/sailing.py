@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from offpolicy import plugins
+from offpolicy.experiments.claims import Claim, as_good, better, every
+from offpolicy.experiments.errors import TWO_FOLD, Errors
 from offpolicy.experiments.splits import Splits
 from offpolicy.protocols import Policy
 
@@ -27,3 +29,30 @@ def experiment(**options: Any) -> Splits:
 def true_value(domain: Any, policy: Policy, seed: np.random.SeedSequence) -> tuple[float, float]:
     """V(π), without error."""
     return float(domain.value(policy)), 0.0
+
+
+def claims(errors: Errors) -> list[Claim]:
+    """What the paper says of Fig. 2."""
+    split = errors.total * 3 // 5
+    others = [("step-is", errors.total), ("step-wis", errors.total), ("dr-bsl", errors.total)]
+    others += [("reg", size) for size in errors.sizes]
+    dr = errors("dr", split, 0.75)
+    return [
+        every("WIS is as good as DR at α=0.25 and α=0.5", [_level(errors, alpha) for alpha in (0.25, 0.5)]),
+        every(
+            f"at α=0.75, DR with a 3:2 split (|D_test|={split}) beats all other estimators",
+            [better(f"{n} {size}", dr, errors(n, size, 0.75), ("DR 3:2", f"{n} {size}")) for n, size in others],
+        ),
+        better(
+            "at α=0.75, 2-fold DR improves further on DR with a 3:2 split",
+            errors(TWO_FOLD, errors.total, 0.75),
+            dr,
+            ("2-fold DR", "DR 3:2"),
+        ),
+    ]
+
+
+def _level(errors: Errors, alpha: float) -> Claim:
+    size = errors.best_size("dr", alpha)
+    rivals = errors.rest("step-wis", errors.total, alpha), errors.rest("dr", size, alpha)
+    return as_good(f"α={alpha}", *rivals, ("WIS on all", f"DR at {size}"))

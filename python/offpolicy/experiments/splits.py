@@ -20,7 +20,7 @@ from offpolicy.columns import Columns, PolicyColumns
 from offpolicy.estimators import WEIGHTED
 from offpolicy.evaluate import NoWeightError, evaluate
 from offpolicy.policies import Mixture
-from offpolicy.protocols import Domain, Floats, ModelFitter, Policy
+from offpolicy.protocols import Domain, ModelFitter, Policy
 
 ALPHAS = (0.0, 0.25, 0.5, 0.75)
 ESTIMATORS = ("step-is", "step-wis", "dr", "dr-bsl")
@@ -144,14 +144,3 @@ def estimated(
         none = {(error.policy, name): 0.0 for name in weighted}
         return found | (estimated(before, only, weighted, settings) if before.height else none)
     return {(row["policy"], row["estimator"]): row["value"] for row in ev.table.iter_rows(named=True)}
-
-
-def relative_rmse(estimates: Floats, truths: Floats, truth_errors: Floats) -> tuple[float, float]:
-    """Root of the mean squared relative error over runs, and its Monte-Carlo error.
-
-    What the error of the truth itself adds to the squares is taken off.
-    """
-    squares = (np.square(estimates - truths) - np.square(truth_errors)) / np.square(truths)
-    mean, error = float(squares.mean()), float(squares.std(ddof=1)) / np.sqrt(len(squares))
-    root = float(np.sqrt(max(mean, 0.0)))
-    return root, float(error / (2 * root)) if root > 0 else float("inf")

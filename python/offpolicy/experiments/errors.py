@@ -1,0 +1,94 @@
+"""The runs of a comparison as relative errors, and the numbers that its figure shows.
+
+    e = (estimate - V) / V,    relative RMSE = √(mean over runs of e²)
+
+The truth V of a run may itself be an estimate; what its error adds to the squares is taken off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from offpolicy.experiments.runs import Run
+from offpolicy.experiments.splits import ALPHAS, Splits
+from offpolicy.protocols import Floats
+
+TWO_FOLD = "dr 2-fold"
+
+
+class Errors:
+    """Relative errors by estimator, |D_test| and α, one for each run.
+
+    Estimators that need no model, and 2-fold DR, also have the size of all the data.
+    """
+
+    def __init__(self, experiment: Splits, runs: Sequence[Run]) -> None:
+        """Reads the runs."""
+        self.sizes, self.total = tuple(experiment.sizes), experiment.total
+        self.truth = np.array([run["truth"] for run in runs])
+        self.truth_error = np.array([run["truth_error"] for run in runs]) / np.abs(self.truth)
+        names = list(runs[0]["estimates"])
+        self._by: dict[tuple[str, int], Floats] = {}
+        for name in names:
+            found = np.array([run["estimates"][name] for run in runs])
+            self._by |= {(name, size): self._relative(found[:, i]) for i, size in enumerate(self.sizes)}
+        for name in runs[0]["on_all"]:
+            self._by[name, self.total] = self._relative(np.array([run["on_all"][name] for run in runs]))
+        self._by[TWO_FOLD, self.total] = self._relative(np.array([run["two_fold_dr"] for run in runs]))
+
+    def _relative(self, estimates: Floats) -> Floats:
+        relative: Floats = (estimates - self.truth) / self.truth
+        return relative
+
+    def __call__(self, estimator: str, size: int, alpha: float) -> Floats:
+        """e of each run."""
+        return self._by[estimator, size][:, ALPHAS.index(alpha)]
+
+    def best_size(self, estimator: str, alpha: float) -> int:
+        """The |D_test| of the least error in every second run; the other runs, `rest`, may then be asked about it."""
+        squares = {size: float(np.square(self(estimator, size, alpha)[::2]).mean()) for size in self.sizes}
+        return min(squares, key=squares.__getitem__)
+
+    def rest(self, estimator: str, size: int, alpha: float) -> Floats:
+        """e of the runs that `best_size` did not look at."""
+        return self(estimator, size, alpha)[1::2]
+
+    def rmse(self, estimator: str, size: int, alpha: float) -> float:
+        """Over all runs."""
+        return root_mean_square(self(estimator, size, alpha), self.truth_error[:, ALPHAS.index(alpha)])[0]
+
+    def numbers(self) -> pl.DataFrame:
+        """A row for each point of the figure."""
+        return pl.DataFrame(list(self._rows()))
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for (estimator, size), errors in self._by.items():
+            for i, alpha in enumerate(ALPHAS):
+                yield {"estimator": estimator, "size": size, "alpha": alpha} | summary(
+                    errors[:, i], self.truth_error[:, i]
+                )
+
+
+def summary(errors: Floats, truth_errors: Floats) -> dict[str, float]:
+    """Relative RMSE and bias, each with its Monte-Carlo error."""
+    root, error = root_mean_square(errors, truth_errors)
+    spread = float(errors.std(ddof=1)) / np.sqrt(len(errors)) if len(errors) > 1 else 0.0
+    return {
+        "relative_rmse": root,
+        "relative_rmse_error": error,
+        "relative_bias": float(errors.mean()),
+        "relative_bias_error": float(spread),
+    }
+
+
+def root_mean_square(errors: Floats, truth_errors: Floats) -> tuple[float, float]:
+    """Root of the mean square over runs, less what the truth's error adds, and its Monte-Carlo error."""
+    squares = np.square(errors) - np.square(truth_errors)
+    root = float(np.sqrt(max(float(squares.mean()), 0.0)))
+    if root == 0 or len(squares) < 2:
+        return root, 0.0
+    return root, float(squares.std(ddof=1) / np.sqrt(len(squares)) / (2 * root))

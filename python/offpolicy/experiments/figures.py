@@ -1,0 +1,59 @@
+"""Figures in the form of the paper's, by Altair."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from offpolicy.extras import imported
+
+#: The paper's names and their colours and marks.
+LOOKS: Mapping[str, tuple[str, str, str]] = {
+    "step-is": ("IS", "#1f77b4", "circle"),
+    "step-wis": ("WIS", "#2ca02c", "square"),
+    "reg": ("REG", "#7f7f7f", "triangle-down"),
+    "dr-bsl": ("DR-bsl", "#9467bd", "triangle-up"),
+    "dr": ("DR", "#d62728", "cross"),
+    "dr 2-fold": ("2-fold DR", "#d62728", "diamond"),
+    "dr-v2": ("DR-v2", "#ff7f0e", "diamond"),
+}
+#: Error bars: so many Monte-Carlo errors to each side.
+BARS = 2.0
+
+
+def errors_over(numbers: pl.DataFrame, x: str, x_title: str, title: str, panels: str | None = None) -> Any:
+    """log10 of the relative RMSE over a column: a line an estimator, with error bars; a panel a value of `panels`."""
+    alt = imported("altair", "plot", "draw a figure")
+    shown = [name for name in LOOKS if name in numbers["estimator"].unique()]
+    data = numbers.with_columns(_logarithm(pl.col("relative_rmse")).alias("y"), *_bars()).with_columns(
+        pl.col("estimator").replace({name: LOOKS[name][0] for name in shown})
+    )
+    names, colours, marks = zip(*(LOOKS[name] for name in shown), strict=True)
+    base = alt.Chart(data).encode(
+        x=alt.X(f"{x}:Q", title=x_title),
+        y=alt.Y("y:Q", title="log10 of RMSE / true value", scale=alt.Scale(zero=False)),
+        color=alt.Color("estimator:N", title=None, sort=names, scale=alt.Scale(domain=names, range=colours)),
+    )
+    marked = alt.Shape("estimator:N", title=None, sort=names, scale=alt.Scale(domain=names, range=marks))
+    bars = base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
+    chart = alt.layer(base.mark_line(strokeWidth=1.5), bars, base.mark_point(filled=True, size=45).encode(shape=marked))
+    chart = chart.properties(width=290, height=220)
+    if panels is not None:
+        header = alt.Header(title=None, labelExpr="'α = ' + datum.value", labelFontSize=12)
+        chart = chart.facet(facet=alt.Facet(f"{panels}:N", header=header, title=None), columns=2)
+        chart = chart.resolve_scale(y="independent")
+    return chart.properties(title=title)
+
+
+def _logarithm(expression: pl.Expr) -> pl.Expr:
+    return pl.when(expression > 0).then(expression.log(10))
+
+
+def _bars() -> list[pl.Expr]:
+    """log10 of the RMSE and of its error bars; an RMSE of 0 has none."""
+    spread = BARS * pl.col("relative_rmse_error") / pl.col("relative_rmse") / math.log(10)
+    middle = _logarithm(pl.col("relative_rmse"))
+    return [(middle - spread).alias("low"), (middle + spread).alias("high")]

@@ -1,0 +1,159 @@
+"""The paper's experiments by name: many runs, then the figure, the numbers and the claims in a folder.
+
+    runs.jsonl    settings and seed, then a line a run
+    result.json   settings, the numbers with their Monte-Carlo errors, the claims
+    figure.svg, figure.png
+    time.json     seconds and workers of each call that added runs
+
+All but the last depend on the settings, the seed and the number of runs alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from offpolicy import _core, plotting
+from offpolicy.columns import suggestion
+from offpolicy.errors import UsageError
+from offpolicy.experiments import figures, mountain_car, sailing
+from offpolicy.experiments.claims import Claim
+from offpolicy.experiments.errors import Errors
+from offpolicy.experiments.runs import Experiment, Run, complete
+from offpolicy.files import whole_file
+
+#: Numbers and claims of an experiment's runs.
+Reader = Callable[[Any, Sequence[Run]], tuple[pl.DataFrame, list[Claim]]]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """An experiment of the paper: how it is made, how many runs it has, what is read from them."""
+
+    figure: str
+    runs: int
+    quick: int
+    make: Callable[..., Experiment]
+    read: Reader
+    draw: Callable[[pl.DataFrame, str], Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a reproduction found, and where it was written."""
+
+    name: str
+    settings: dict[str, Any]
+    seed: int
+    runs: int
+    numbers: pl.DataFrame
+    claims: list[Claim]
+    folder: Path
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "experiment": self.name,
+            "paper": f"Jiang & Li (2016), {PAPER[self.name].figure}",
+            "version": _core.__version__,
+            "settings": self.settings,
+            "seed": self.seed,
+            "runs": self.runs,
+            "claims": [claim.to_dict() for claim in self.claims],
+            "numbers": self.numbers.to_dicts(),
+        }
+
+
+def _splits(claims: Callable[[Errors], list[Claim]]) -> Reader:
+    def read(experiment: Any, runs: Sequence[Run]) -> tuple[pl.DataFrame, list[Claim]]:
+        errors = Errors(experiment, runs)
+        return errors.numbers(), claims(errors)
+
+    return read
+
+
+def _over_sizes(numbers: pl.DataFrame, title: str) -> Any:
+    return figures.errors_over(numbers, "size", "|D_test|", title, panels="alpha")
+
+
+PAPER: Mapping[str, Paper] = {
+    "mountain-car": Paper(
+        "Fig. 1", mountain_car.RUNS, 10, mountain_car.experiment, _splits(mountain_car.claims), _over_sizes
+    ),
+    "sailing": Paper("Fig. 2", sailing.RUNS, 6, sailing.experiment, _splits(sailing.claims), _over_sizes),
+}
+
+
+def reproduce(
+    name: str,
+    *,
+    runs: int | None = None,
+    seed: int = 0,
+    out: str | Path,
+    workers: int | None = None,
+    resume: bool = False,
+    quick: bool = False,
+    options: Mapping[str, Any] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Result:
+    """Repeats an experiment of the paper and writes what was found to the folder `out`.
+
+    `runs` are the paper's unless given; `quick` does a few. With `resume` a folder that has runs is gone on with.
+    `options` are those of the experiment, such as `{"substeps": 1}` for Mountain Car.
+    """
+    if name not in PAPER:
+        hint = suggestion(name, PAPER) or f"; there are {', '.join(PAPER)}"
+        raise UsageError(f"there is no experiment {name!r}{hint}")
+    paper, folder = PAPER[name], Path(out)
+    count = runs if runs is not None else paper.quick if quick else paper.runs
+    if count < 1:
+        raise UsageError(f"runs must be at least 1, not {count}")
+    plotting.picture_format(Path("figure.svg"))
+    experiment = paper.make(**(options or {}))
+    folder.mkdir(parents=True, exist_ok=True)
+    workers = workers or os.cpu_count() or 1
+    clock = _Clock(folder / "time.json", workers, progress)
+    try:
+        done = complete(
+            experiment, count, seed=seed, folder=folder, workers=workers, resume=resume, progress=clock.advance
+        )
+    finally:
+        clock.write()
+    numbers, claims = paper.read(experiment, done)
+    result = Result(name, experiment.settings(), seed, count, numbers, claims, folder)
+    with whole_file(folder / "result.json") as beside:
+        beside.write_text(json.dumps(result.to_dict(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    chart = paper.draw(numbers, f"{name}: {count} runs")
+    for kind in ("svg", "png"):
+        plotting.save(chart, folder / f"figure.{kind}")
+    return result
+
+
+class _Clock:
+    """Notes how long runs took, beside those of earlier calls; an interrupted call is noted too."""
+
+    def __init__(self, file: Path, workers: int, progress: Callable[[int, int], None] | None) -> None:
+        self.file, self.workers, self.progress = file, workers, progress
+        self.began, self.added = time.monotonic(), 0
+
+    def advance(self, done: int, total: int) -> None:
+        """A run has ended."""
+        self.added += 1
+        if self.progress:
+            self.progress(done, total)
+
+    def write(self) -> None:
+        """If there was any."""
+        if not self.added:
+            return
+        before = json.loads(self.file.read_text(encoding="utf-8")) if self.file.exists() else []
+        taken = {"runs": self.added, "seconds": round(time.monotonic() - self.began, 1), "workers": self.workers}
+        with whole_file(self.file) as beside:
+            beside.write_text(json.dumps([*before, taken], indent=1) + "\n", encoding="utf-8")
