@@ -49,6 +49,19 @@ def as_good(text: str, a: Floats, b: Floats, names: tuple[str, str]) -> Claim:
     return Claim(text, "not held" if t > _quantile(len(a)) else "held", _evidence(a, b, names, t))
 
 
+def greater(text: str, a: Floats, b: Floats, names: tuple[str, str]) -> Claim:
+    """A is greater than B on average; both are numbers of the same runs."""
+    t, q = _t(b - a), _quantile(len(a))
+    verdict = "held" if t < -q else "not held" if t > q else "undecided"
+    return Claim(text, verdict, _means(a, b, names, -t))
+
+
+def no_less(text: str, a: Floats, b: Floats, names: tuple[str, str]) -> Claim:
+    """B is not greater than A on average."""
+    t = _t(b - a)
+    return Claim(text, "not held" if t > _quantile(len(a)) else "held", _means(a, b, names, -t))
+
+
 def every(text: str, parts: Sequence[Claim]) -> Claim:
     """All parts together: held if each is, not held if one is not."""
     verdicts = {part.verdict for part in parts}
@@ -58,7 +71,10 @@ def every(text: str, parts: Sequence[Claim]) -> Claim:
 
 def paired(a: Floats, b: Floats) -> float:
     """t of the difference of squared errors."""
-    d = np.square(a) - np.square(b)
+    return _t(np.square(a) - np.square(b))
+
+
+def _t(d: Floats) -> float:
     error = float(d.std(ddof=1)) / math.sqrt(len(d)) if len(d) > 1 else 0.0
     return float(d.mean()) / error if error > 0 else 0.0
 
@@ -70,3 +86,7 @@ def _quantile(runs: int) -> float:
 def _evidence(a: Floats, b: Floats, names: tuple[str, str], t: float) -> str:
     rmse = [math.sqrt(float(np.square(errors).mean())) for errors in (a, b)]
     return f"RMSE {names[0]} {rmse[0]:.4g}, {names[1]} {rmse[1]:.4g}, t = {t:.1f}"
+
+
+def _means(a: Floats, b: Floats, names: tuple[str, str], t: float) -> str:
+    return f"{names[0]} {a.mean():.4g}, {names[1]} {b.mean():.4g}, t = {t:.1f}"

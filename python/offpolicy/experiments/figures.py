@@ -48,6 +48,32 @@ def errors_over(numbers: pl.DataFrame, x: str, x_title: str, title: str, panels:
     return chart.properties(title=title)
 
 
+def gains_over_size(numbers: pl.DataFrame, title: str) -> Any:
+    """The gain over |D|: a panel for good and for bad candidates, a colour an estimator, a dash a caution."""
+    alt = imported("altair", "plot", "draw a figure")
+    shown = numbers["estimator"].unique(maintain_order=True).to_list()
+    names, colours, _ = zip(*(LOOKS[name] for name in shown), strict=True)
+    data = numbers.with_columns(
+        pl.col("estimator").replace({name: LOOKS[name][0] for name in shown}),
+        pl.col("panel").replace({"maximize": "π_train maximises", "minimize": "π_train minimises"}),
+        pl.format("C = {}", pl.col("caution").cast(pl.Int64)).alias("C"),
+        (pl.col("gain") - BARS * pl.col("gain_error")).alias("low"),
+        (pl.col("gain") + BARS * pl.col("gain_error")).alias("high"),
+    )
+    base = alt.Chart(data).encode(
+        x=alt.X("size:Q", title="|D|", scale=alt.Scale(type="log")),
+        y=alt.Y("gain:Q", title="V of the recommended policy − V(π0)"),
+        color=alt.Color("estimator:N", title=None, scale=alt.Scale(domain=names, range=colours)),
+        strokeDash=alt.StrokeDash("C:N", title=None),
+    )
+    bars = base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q", strokeDash=alt.value([1, 0]))
+    points = base.mark_point(filled=True, size=40).encode(shape=alt.Shape("C:N", title=None))
+    chart = alt.layer(base.mark_line(strokeWidth=1.5), bars, points).properties(width=330, height=260)
+    header = alt.Header(title=None, labelFontSize=12)
+    faceted = chart.facet(facet=alt.Facet("panel:N", header=header, title=None), columns=2)
+    return faceted.resolve_scale(y="independent").properties(title=title)
+
+
 def _logarithm(expression: pl.Expr) -> pl.Expr:
     return pl.when(expression > 0).then(expression.log(10))
 

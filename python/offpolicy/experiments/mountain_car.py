@@ -33,19 +33,19 @@ def experiment(**options: Any) -> Splits:
     return Splits("mountain-car", domain, fitter, true_value, 2000, SIZES, 5000, baseline=-1.0)
 
 
-def true_value(domain: Domain, policy: Policy, seed: np.random.SeedSequence) -> tuple[float, float]:
+def true_value(domain: Domain, policy: Policy, seed: np.random.SeedSequence, side: int = SIDE) -> tuple[float, float]:
     """V(π) and its standard error, by stratified starts."""
     rng = np.random.default_rng(seed)
-    returns = rolled(domain, policy, rng).reshape(SIDE, SIDE)
+    returns = rolled(domain, policy, rng, side).reshape(side, side)
     # Neighbouring cells have nearly the same mean: half their squared difference is nearly the variance within.
     spread = np.square(np.diff(returns, axis=0)).mean() / 2
     return float(returns.mean()), float(np.sqrt(spread / returns.size))
 
 
-def rolled(domain: Domain, policy: Policy, rng: np.random.Generator) -> Floats:
+def rolled(domain: Domain, policy: Policy, rng: np.random.Generator, side: int) -> Floats:
     """The discounted return from one start in each cell."""
-    corner = np.stack(np.meshgrid(np.arange(SIDE), np.arange(SIDE), indexing="ij"), axis=-1).reshape(-1, 2)
-    states = LOW + (corner + rng.random(corner.shape)) / SIDE * (HIGH - LOW)
+    corner = np.stack(np.meshgrid(np.arange(side), np.arange(side), indexing="ij"), axis=-1).reshape(-1, 2)
+    states = LOW + (corner + rng.random(corner.shape)) / side * (HIGH - LOW)
     running, total, weight = np.arange(len(states)), np.zeros(len(states)), 1.0
     for t in range(domain.horizon):
         actions = draw(policy.probabilities(states, t), rng)

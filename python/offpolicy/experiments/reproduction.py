@@ -23,7 +23,7 @@ import polars as pl
 from offpolicy import _core, plotting
 from offpolicy.columns import suggestion
 from offpolicy.errors import UsageError
-from offpolicy.experiments import figures, mountain_car, sailing
+from offpolicy.experiments import figures, mountain_car, safe_improvement, sailing
 from offpolicy.experiments.claims import Claim
 from offpolicy.experiments.errors import Errors
 from offpolicy.experiments.runs import Experiment, Run, complete
@@ -79,6 +79,11 @@ def _splits(claims: Callable[[Errors], list[Claim]]) -> Reader:
     return read
 
 
+def _gains(experiment: Any, runs: Sequence[Run]) -> tuple[pl.DataFrame, list[Claim]]:
+    gains = safe_improvement.Gains(experiment, runs)
+    return gains.numbers(), safe_improvement.claims(gains)
+
+
 def _over_sizes(numbers: pl.DataFrame, title: str) -> Any:
     return figures.errors_over(numbers, "size", "|D_test|", title, panels="alpha")
 
@@ -88,6 +93,9 @@ PAPER: Mapping[str, Paper] = {
         "Fig. 1", mountain_car.RUNS, 10, mountain_car.experiment, _splits(mountain_car.claims), _over_sizes
     ),
     "sailing": Paper("Fig. 2", sailing.RUNS, 6, sailing.experiment, _splits(sailing.claims), _over_sizes),
+    "safe-improvement": Paper(
+        "Fig. 4", safe_improvement.RUNS, 6, safe_improvement.experiment, _gains, figures.gains_over_size
+    ),
 }
 
 

@@ -69,11 +69,11 @@ class Splits:
         scored = scored.with_columns(((1 - alpha) * rho + alpha).alias(f"{alpha}") for alpha in ALPHAS)
         found: dict[str, list[list[float]]] = {name: [] for name in (*ESTIMATORS, "reg")}
         for size in self.sizes:
-            by_alpha, reg = self._estimates(*_cut(scored, size), targets, ESTIMATORS)
+            by_alpha, reg = self._estimates(*cut(scored, size), targets, ESTIMATORS)
             for name in ESTIMATORS:
                 found[name].append(by_alpha[name])
             found["reg"].append(reg)
-        halves = _cut(scored, self.total // 2)
+        halves = cut(scored, self.total // 2)
         folds = [self._estimates(*pair, targets, ("dr",))[0]["dr"] for pair in (halves, halves[::-1])]
         return {
             "estimates": found,
@@ -121,7 +121,7 @@ class Splits:
         return min(max(value, low), high)
 
 
-def _cut(log: pl.DataFrame, episodes: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+def cut(log: pl.DataFrame, episodes: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The first episodes, and the others."""
     rows = int(log["episode"].search_sorted(episodes, side="left"))
     return log[:rows], log[rows:]

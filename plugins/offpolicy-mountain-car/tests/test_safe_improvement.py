@@ -1,0 +1,110 @@
+"""Fig. 4 of the paper at a small size: one run against plain loops, and its claims."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from offpolicy.experiments import safe_improvement
+from offpolicy.experiments.safe_improvement import CAUTIONS, ESTIMATORS, PANELS, Gains
+from offpolicy.generators.mixture import ALPHAS, SPLITS
+from offpolicy.policies import Mixture
+
+SIZES = (20, 40)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return replace(safe_improvement.experiment(), sizes=SIZES)
+
+
+def trajectory_values(log: pl.DataFrame, policy: Mixture, values) -> dict[str, list[float]]:
+    """IS and DR of every episode, from its last step to its first."""
+    found: dict[str, list[float]] = {"step-is": [], "dr": []}
+    for _, episode in log.group_by("episode", maintain_order=True):
+        states, actions = episode.select("x", "v").to_numpy(), episode["action"].to_numpy()
+        steps = np.arange(len(actions))
+        rho = policy.probabilities(states, steps)[steps, actions] * 3
+        q, v = values.q_hat(states, actions, steps), values.v_hat(states, steps)
+        step_is = dr = 0.0
+        for t in reversed(steps):
+            step_is = rho[t] * (-1 + 0.99 * step_is)
+            dr = v[t] + rho[t] * (-1 + 0.99 * dr - q[t])
+        found["step-is"].append(step_is)
+        found["dr"].append(dr)
+    return found
+
+
+def test_a_run_recommends_what_plain_loops_recommend(small):
+    run = small.run(np.random.SeedSequence(3))
+    assert run == small.run(np.random.SeedSequence(3))
+    logged = np.random.SeedSequence(3).spawn(2)[0]
+    behavior = small.domain.behavior
+    log = small.domain.simulate(behavior, SIZES[-1], int(logged.generate_state(1, np.uint64)[0]))
+    for s, size in enumerate(SIZES):
+        data = log.filter(pl.col("episode") < size)
+        own = np.mean([-sum(0.99**t for t in range(len(part))) for _, part in data.group_by("episode")])
+        for panel, maximize in PANELS.items():
+            scored: dict[str, list[tuple[float, float, list[float]]]] = {name: [] for name in ESTIMATORS}
+            for split in SPLITS:
+                model = small.fitter.fit(data.filter(pl.col("episode") < split * size), small.domain)
+                rest = data.filter(pl.col("episode") >= split * size)
+                for alpha in ALPHAS:
+                    policy = Mixture(model.optimal_policy(maximize=maximize), behavior, alpha)
+                    for name, values in trajectory_values(rest, policy, model.values(policy, 100, 0.99)).items():
+                        error = np.std(values, ddof=1) / np.sqrt(len(values))
+                        scored[name].append((np.mean(values), error, [split, alpha]))
+            for name in ESTIMATORS:
+                for c, caution in enumerate(CAUTIONS):
+                    value, error, which = max(scored[name], key=lambda one: one[0] - caution * one[1])
+                    expected = which if value - caution * error > own else None
+                    assert run["chosen"][panel][name][c][s] == expected, (panel, name, caution, size)
+                    assert (run["gains"][panel][name][c][s] == 0) == (expected is None)
+
+
+def made_up_runs(count: int = 300) -> list[dict]:
+    """Runs in which everything that the paper says is so."""
+    rng = np.random.default_rng(2)
+
+    def noisy(mean: float) -> list[float]:
+        return (mean + rng.normal(size=len(SIZES))).tolist()
+
+    good = {"step-is": [4.0, 3.0, 2.0], "dr": [9.0, 8.0, 7.0]}
+    bad = {"step-is": [-9.0, -5.0, -3.0], "dr": [-6.0, -3.0, -1.0]}
+    return [
+        {
+            "gains": {
+                panel: {name: [noisy(mean) for mean in means] for name, means in which.items()}
+                for panel, which in (("maximize", good), ("minimize", bad))
+            }
+        }
+        for _ in range(count)
+    ]
+
+
+def test_claims_follow_the_runs(small):
+    runs = made_up_runs()
+    assert [claim.verdict for claim in safe_improvement.claims(Gains(small, runs))] == ["held"] * 4
+    for run in runs:
+        gains = run["gains"]
+        gains["maximize"]["step-is"], gains["maximize"]["dr"] = gains["maximize"]["dr"], gains["maximize"]["step-is"]
+        gains["minimize"] = {name: means[::-1] for name, means in gains["minimize"].items()}
+        gains["minimize"]["dr"] = [[x - 20 for x in means] for means in gains["minimize"]["dr"]]
+    verdicts = [claim.verdict for claim in safe_improvement.claims(Gains(small, runs))]
+    assert verdicts == ["not held", "held", "not held", "not held"]
+
+
+def test_the_numbers_are_means_over_runs(small):
+    runs = made_up_runs()
+    numbers = Gains(small, runs).numbers()
+    row = numbers.row(
+        by_predicate=(pl.col("panel") == "minimize")
+        & (pl.col("estimator") == "dr")
+        & (pl.col("size") == 40)
+        & (pl.col("caution") == 1.0),
+        named=True,
+    )
+    gains = [run["gains"]["minimize"]["dr"][1][1] for run in runs]
+    assert row["gain"] == pytest.approx(sum(gains) / len(gains))
+    assert row["worse_than_behavior"] == pytest.approx(sum(gain < 0 for gain in gains) / len(gains))
+    assert row["gain_error"] == pytest.approx(1 / len(gains) ** 0.5, rel=0.15)
