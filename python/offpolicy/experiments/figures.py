@@ -61,10 +61,10 @@ def gains_over_size(numbers: pl.DataFrame, title: str) -> Any:
         (pl.col("gain") + BARS * pl.col("gain_error")).alias("high"),
     )
     base = alt.Chart(data).encode(
-        x=alt.X("size:Q", title="|D|", scale=alt.Scale(type="log")),
+        x=alt.X("size:Q", title="|D|", scale=alt.Scale(type="log", nice=False, padding=15)),
         y=alt.Y("gain:Q", title="V of the recommended policy − V(π0)"),
         color=alt.Color("estimator:N", title=None, scale=alt.Scale(domain=names, range=colours)),
-        strokeDash=alt.StrokeDash("C:N", title=None),
+        strokeDash=alt.StrokeDash("C:N", legend=None),
     )
     bars = base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q", strokeDash=alt.value([1, 0]))
     points = base.mark_point(filled=True, size=40).encode(shape=alt.Shape("C:N", title=None))
