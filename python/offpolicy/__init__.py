@@ -8,6 +8,7 @@ from offpolicy.behavior import estimate_behavior
 from offpolicy.bounds import Bounds
 from offpolicy.check import Report, check
 from offpolicy.columns import Columns, PolicyColumns
+from offpolicy.compare import compare
 from offpolicy.converters import from_d3rlpy, from_episodes, from_scope_rl
 from offpolicy.demo import demo_log, demo_value
 from offpolicy.errors import BadFileError, BadLogError, MissingColumnError, OffPolicyError, PluginError, UsageError
@@ -43,6 +44,7 @@ __all__ = [
     "__version__",
     "annotate",
     "check",
+    "compare",
     "demo_log",
     "demo_value",
     "domain",

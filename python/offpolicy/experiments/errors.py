@@ -68,20 +68,20 @@ class Errors:
     def _rows(self) -> Iterator[dict[str, Any]]:
         for (estimator, size), errors in self._by.items():
             for i, alpha in enumerate(ALPHAS):
-                yield {"estimator": estimator, "size": size, "alpha": alpha} | summary(
-                    errors[:, i], self.truth_error[:, i]
-                )
+                found = summary(errors[:, i], self.truth_error[:, i])
+                relative = {f"relative_{name}": value for name, value in found.items()}
+                yield {"estimator": estimator, "size": size, "alpha": alpha} | relative
 
 
 def summary(errors: Floats, truth_errors: Floats) -> dict[str, float]:
-    """Relative RMSE and bias, each with its Monte-Carlo error."""
+    """RMSE and bias over runs, each with its Monte-Carlo error."""
     root, error = root_mean_square(errors, truth_errors)
     spread = float(errors.std(ddof=1)) / np.sqrt(len(errors)) if len(errors) > 1 else 0.0
     return {
-        "relative_rmse": root,
-        "relative_rmse_error": error,
-        "relative_bias": float(errors.mean()),
-        "relative_bias_error": float(spread),
+        "rmse": root,
+        "rmse_error": error,
+        "bias": float(errors.mean()),
+        "bias_error": float(spread),
     }
 
 

@@ -20,21 +20,29 @@ LOOKS: Mapping[str, tuple[str, str, str]] = {
     "dr 2-fold": ("2-fold DR", "#d62728", "diamond"),
     "dr-v2": ("DR-v2", "#ff7f0e", "diamond"),
 }
+#: Colours of estimators that the paper does not have.
+OTHERS = ("#8c564b", "#e377c2", "#bcbd22", "#17becf", "#000000")
 #: Error bars: so many Monte-Carlo errors to each side.
 BARS = 2.0
 
 
-def errors_over(numbers: pl.DataFrame, x: str, x_title: str, title: str, panels: str | None = None) -> Any:
-    """log10 of the relative RMSE over a column: a line an estimator, with error bars; a panel a value of `panels`."""
+def errors_over(
+    numbers: pl.DataFrame,
+    x: str,
+    x_title: str,
+    title: str,
+    panels: str | None = None,
+    y: str = "relative_rmse",
+    y_title: str = "log10 of RMSE / true value",
+) -> Any:
+    """log10 of an RMSE over a column: a line an estimator, with error bars; a panel a value of `panels`."""
     alt = imported("altair", "plot", "draw a figure")
-    shown = [name for name in LOOKS if name in numbers["estimator"].unique()]
-    data = numbers.with_columns(_logarithm(pl.col("relative_rmse")).alias("y"), *_bars()).with_columns(
-        pl.col("estimator").replace({name: LOOKS[name][0] for name in shown})
-    )
-    names, colours, marks = zip(*(LOOKS[name] for name in shown), strict=True)
+    looks = _looks(numbers["estimator"].unique(maintain_order=True).to_list())
+    names, colours, marks = zip(*looks.values(), strict=True)
+    data = numbers.with_columns(*_bars(y), pl.col("estimator").replace({name: look[0] for name, look in looks.items()}))
     base = alt.Chart(data).encode(
         x=alt.X(f"{x}:Q", title=x_title),
-        y=alt.Y("y:Q", title="log10 of RMSE / true value", scale=alt.Scale(zero=False)),
+        y=alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False)),
         color=alt.Color("estimator:N", title=None, sort=names, scale=alt.Scale(domain=names, range=colours)),
     )
     marked = alt.Shape("estimator:N", title=None, sort=names, scale=alt.Scale(domain=names, range=marks))
@@ -42,7 +50,8 @@ def errors_over(numbers: pl.DataFrame, x: str, x_title: str, title: str, panels:
     chart = alt.layer(base.mark_line(strokeWidth=1.5), bars, base.mark_point(filled=True, size=45).encode(shape=marked))
     chart = chart.properties(width=290, height=220)
     if panels is not None:
-        header = alt.Header(title=None, labelExpr="'α = ' + datum.value", labelFontSize=12)
+        labels = {"labelExpr": "'α = ' + datum.value"} if panels == "alpha" else {}
+        header = alt.Header(title=None, labelFontSize=12, **labels)
         chart = chart.facet(facet=alt.Facet(f"{panels}:N", header=header, title=None), columns=2)
         chart = chart.resolve_scale(y="independent")
     return chart.properties(title=title)
@@ -78,8 +87,15 @@ def _logarithm(expression: pl.Expr) -> pl.Expr:
     return pl.when(expression > 0).then(expression.log(10))
 
 
-def _bars() -> list[pl.Expr]:
-    """log10 of the RMSE and of its error bars; an RMSE of 0 has none."""
-    spread = BARS * pl.col("relative_rmse_error") / pl.col("relative_rmse") / math.log(10)
-    middle = _logarithm(pl.col("relative_rmse"))
-    return [(middle - spread).alias("low"), (middle + spread).alias("high")]
+def _looks(estimators: list[str]) -> dict[str, tuple[str, str, str]]:
+    """The paper's, in its order; then those that it does not have."""
+    known = {name: look for name, look in LOOKS.items() if name in estimators}
+    others = (name for name in estimators if name not in LOOKS)
+    return known | {name: (name, OTHERS[i % len(OTHERS)], "stroke") for i, name in enumerate(others)}
+
+
+def _bars(rmse: str) -> list[pl.Expr]:
+    """log10 of an RMSE and the ends of its error bars; an RMSE of 0 has none."""
+    spread = BARS * pl.col(f"{rmse}_error") / pl.col(rmse) / math.log(10)
+    middle = _logarithm(pl.col(rmse))
+    return [middle.alias("y"), (middle - spread).alias("low"), (middle + spread).alias("high")]

@@ -1,0 +1,171 @@
+"""Which estimator is most accurate in a domain of one's own: `op.compare`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from offpolicy import _core, plotting, plugins
+from offpolicy.errors import UsageError
+from offpolicy.estimators import ESTIMATORS, check_ids
+from offpolicy.experiments import figures
+from offpolicy.experiments.comparison import Comparison, Estimator, needs_model, true_values
+from offpolicy.experiments.errors import summary
+from offpolicy.experiments.runs import Run, complete
+from offpolicy.files import whole_file
+from offpolicy.protocols import Domain, ModelFitter, Policy
+from offpolicy.scratch import ScratchFolder
+
+#: Streams of random numbers: those of the truth are none of the runs'.
+TRUTH = 1 << 32
+
+
+@dataclass(frozen=True)
+class Compared:
+    """`table` has RMSE and bias by policy, estimator and size, each with its Monte-Carlo error; `truth` the values."""
+
+    table: pl.DataFrame
+    truth: pl.DataFrame
+    settings: dict[str, Any]
+
+    def figure(self) -> Any:
+        """log10 of the RMSE over |D|, a panel a policy, as an Altair chart."""
+        title = f"{self.settings['runs']} runs"
+        return figures.errors_over(self.table, "size", "|D|", title, panels="policy", y="rmse", y_title="log10 of RMSE")
+
+    def save(self, folder: str | Path) -> None:
+        """Writes `comparison.json`, `figure.svg` and `figure.png`."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        with whole_file(folder / "comparison.json") as beside:
+            beside.write_text(json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        for kind in ("svg", "png"):
+            plotting.save(self.figure(), folder / f"figure.{kind}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        tables = {"truth": self.truth.to_dicts(), "table": self.table.to_dicts()}
+        return {"version": _core.__version__, "settings": self.settings, **tables}
+
+
+def compare(
+    domain: str | Domain,
+    policies: Mapping[str, Policy],
+    *,
+    estimators: Sequence[str | Estimator] = ("step-is", "step-wis", "dr"),
+    sizes: Sequence[int] = (100, 1000),
+    runs: int = 100,
+    fitter: str | ModelFitter = "tabular",
+    folds: int = 2,
+    baseline: float | None = None,
+    truth: Mapping[str, float] | None = None,
+    truth_episodes: int = 100_000,
+    seed: int = 0,
+    workers: int = 1,
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Compared:
+    """How far estimators are from the truth, in a domain that can be simulated.
+
+    Parameters
+    ----------
+    domain
+        One with a simulator, or its name.
+    policies
+        The targets, by name.
+    estimators
+        Ids of `evaluate`, and functions of a frame with the columns of `evaluate` and `ratio`, sorted by episode and
+        step, that return an estimate; a function is listed under its `__name__`.
+    sizes, runs
+        How many episodes the logs have, and how many logs of each size.
+    fitter, folds
+        The models of estimators that need one, and into how many parts a log is cut to fit them on other episodes.
+    baseline
+        c of `dr-bsl`.
+    truth, truth_episodes
+        The values of the policies, where they are known. Otherwise the domain's `value(policy)`, if it has that, or the
+        mean return of so many episodes; its error is taken off.
+    seed, workers
+        The same seed gives the same numbers for any number of processes. Functions travel to other processes only if
+        they are defined in a module.
+    out, resume
+        A folder to keep the runs in, and whether to go on with those that it has.
+
+    Examples
+    --------
+    >>> import offpolicy as op
+    >>> from offpolicy.testing import Walk
+    >>> walk = Walk()
+    >>> def zero(log):
+    ...     return 0.0
+    >>> found = op.compare(
+    ...     walk, {"eager": walk.policies["eager"]}, estimators=["step-is", "dr", zero], sizes=[50, 200], runs=20
+    ... )
+    >>> found.table.filter(size=200).sort("rmse")["estimator"].to_list()
+    ['dr', 'step-is', 'zero']
+    """
+    world: Any = plugins.domain(domain) if isinstance(domain, str) else domain
+    ids = [one for one in estimators if isinstance(one, str)]
+    functions = {getattr(one, "__name__", repr(one)): one for one in estimators if not isinstance(one, str)}
+    _check(ids, functions, estimators, policies, sizes, runs, folds)
+    fit = None
+    if functions or needs_model(ids):
+        fit = plugins.fitter(fitter) if isinstance(fitter, str) else fitter
+    experiment = Comparison(world, dict(policies), ids, functions, sorted(sizes), fit, folds, baseline)
+    known = _known(truth, policies) if truth is not None else true_values(world, policies, truth_episodes, seed + TRUTH)
+    scratch = ScratchFolder() if out is None else None
+    folder = scratch.path if scratch else Path(str(out))
+    folder.mkdir(parents=True, exist_ok=True)
+    done = complete(experiment, runs, seed=seed, folder=folder, workers=workers, resume=resume, progress=progress)
+    values = [{"policy": name, "value": value, "std_error": error} for name, (value, error) in known.items()]
+    settings = experiment.settings() | {"runs": runs, "seed": seed}
+    return Compared(pl.DataFrame(_rows(experiment, done, known)), pl.DataFrame(values), settings)
+
+
+def _rows(
+    experiment: Comparison, runs: Sequence[Run], truth: Mapping[str, tuple[float, float]]
+) -> list[dict[str, Any]]:
+    rows = []
+    for policy, (value, error) in truth.items():
+        for estimator in (*experiment.estimators, *experiment.functions):
+            for i, size in enumerate(experiment.sizes):
+                errors = np.array([run["estimates"][i][policy][estimator] - value for run in runs])
+                about = {"policy": policy, "estimator": estimator, "size": size}
+                rows.append(about | summary(errors, np.full(len(errors), error)))
+    return rows
+
+
+def _known(truth: Mapping[str, float], policies: Mapping[str, Policy]) -> dict[str, tuple[float, float]]:
+    if set(truth) != set(policies):
+        raise UsageError(f"truth= must have the policies {', '.join(policies)}, not {', '.join(truth)}")
+    return {name: (float(truth[name]), 0.0) for name in policies}
+
+
+def _check(
+    ids: Sequence[str],
+    functions: Mapping[str, Estimator],
+    estimators: Sequence[str | Estimator],
+    policies: Mapping[str, Policy],
+    sizes: Sequence[int],
+    runs: int,
+    folds: int,
+) -> None:
+    if not policies or not estimators or not sizes:
+        raise UsageError("compare needs at least one policy, one estimator and one size")
+    if ids:
+        check_ids(ids)
+    if len(functions) + len(set(ids)) < len(estimators) or set(functions) & set(ESTIMATORS):
+        raise UsageError("every estimator needs a name of its own, and a function none that is an id")
+    if runs < 1:
+        raise UsageError(f"runs must be at least 1, not {runs}")
+    if folds < 2 or min(sizes) < folds:
+        raise UsageError(
+            f"a log of {min(sizes)} episodes cannot be cut into {folds} folds: folds go from 2 to its size"
+        )

@@ -1,0 +1,139 @@
+"""The paper's comparison in any domain with a simulator: how far each estimator is from the truth, over the size of D.
+
+A run simulates the behaviour policy once; the first n episodes are the data of size n. Estimators that need Q̂ or R̂ get
+them by cross-fitting: the model of a part is fitted to the other parts. One that is a Python function gets the same
+columns.
+
+    RMSE = √(mean over runs of (estimate - V)²),    bias = mean of (estimate - V)
+
+Where no trajectory has any weight left, the later steps count 0 in a weighted estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from offpolicy.annotate import annotate
+from offpolicy.columns import Columns, PolicyColumns
+from offpolicy.errors import OffPolicyError
+from offpolicy.estimators import NEEDS
+from offpolicy.evaluate import evaluate
+from offpolicy.experiments.splits import cut, estimated
+from offpolicy.protocols import Domain, ModelFitter, Policy
+
+MODELLED = ("q_hat", "v_hat", "r_hat")
+#: An estimate from the rows of a log, sorted by episode and step, with the columns that `evaluate` reads and `ratio`.
+Estimator = Callable[[pl.DataFrame], float]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An experiment: targets, estimators by id and by function, sizes of D."""
+
+    domain: Domain
+    policies: Mapping[str, Policy]
+    estimators: Sequence[str]
+    functions: Mapping[str, Estimator]
+    sizes: Sequence[int]
+    fitter: ModelFitter | None
+    folds: int
+    baseline: float | None = None
+    name: str = "comparison"
+
+    def settings(self) -> dict[str, Any]:
+        """All that the numbers depend on but the seed."""
+        return {
+            "domain": repr(self.domain),
+            "policies": list(self.policies),
+            "estimators": [*self.estimators, *self.functions],
+            "sizes": list(self.sizes),
+            "fitter": None if self.fitter is None else repr(self.fitter),
+            "folds": self.folds,
+            "baseline": self.baseline,
+        }
+
+    def run(self, seed: np.random.SeedSequence) -> dict[str, Any]:
+        """Estimates by size, policy and estimator."""
+        number = int(seed.generate_state(1, np.uint64)[0])
+        log = self.domain.simulate(self.domain.behavior, max(self.sizes), number)
+        into = [PolicyColumns(target_prob=f"p {i}") for i in range(len(self.policies))]
+        log = annotate(log, list(self.policies.values()), columns=self._states, into=into, threads=1)
+        return {"estimates": [self._estimates(cut(log, size)[0], size) for size in self.sizes]}
+
+    def _estimates(self, log: pl.DataFrame, size: int) -> dict[str, dict[str, float]]:
+        if self.fitter is not None:
+            log = pl.concat([self._part(log, size, part, self.fitter) for part in range(self.folds)])
+        columns = {name: PolicyColumns(target_prob=f"p {i}") for i, name in enumerate(self.policies)}
+        if self.fitter is not None:
+            columns = {
+                name: replace(of, q_hat=f"q {i}", v_hat=f"v {i}", r_hat=f"r {i}")
+                for i, (name, of) in enumerate(columns.items())
+            }
+        settings: dict[str, Any] = {"discount": self.domain.discount, "horizon": self.domain.horizon}
+        settings |= {"baseline": self.baseline, "threads": 1, "passes": 1}
+        found = estimated(log, columns, self.estimators, settings) if self.estimators else {}
+        return {
+            name: {estimator: found[name, estimator] for estimator in self.estimators}
+            | {called: self._call(called, log, of) for called in self.functions}
+            for name, of in columns.items()
+        }
+
+    def _part(self, log: pl.DataFrame, size: int, part: int, fitter: ModelFitter) -> pl.DataFrame:
+        """The episodes of a part, annotated with the model of the others."""
+        first, last = (size * edge // self.folds for edge in (part, part + 1))
+        inside = pl.col("episode").is_between(first, last, closed="left")
+        model: Any = fitter.fit(log.filter(~inside), self.domain)
+        policies, horizon, discount = list(self.policies.values()), self.domain.horizon, self.domain.discount
+        if hasattr(model, "values_of"):
+            values = model.values_of(policies, horizon, discount)
+        else:
+            values = [model.values(policy, horizon, discount) for policy in policies]
+        mine = log.filter(inside)
+        numbers = range(len(policies))
+        together = [PolicyColumns(q_hat=f"q {i}", v_hat=f"v {i}") for i in numbers]  # looked up at once
+        mine = annotate(mine, model=values, columns=self._states, into=together, threads=1)
+        rewards = [PolicyColumns(r_hat=f"r {i}") for i in numbers]
+        return annotate(mine, model=values, columns=self._states, into=rewards, threads=1)
+
+    def _call(self, called: str, log: pl.DataFrame, of: PolicyColumns) -> float:
+        named = {role: name for role in ("target_prob", *MODELLED) if (name := getattr(of, role)) is not None}
+        rows = log.select(
+            *("episode", "step", "reward", "behavior_prob", *self.domain.state_columns, "action"),
+            *(pl.col(name).alias(role) for role, name in named.items()),
+            (pl.col(named["target_prob"]) / pl.col("behavior_prob")).alias("ratio"),
+        )
+        value = float(self.functions[called](rows))
+        if not np.isfinite(value):
+            raise OffPolicyError(f"estimator {called!r} gave {value}, not a finite number")
+        return value
+
+    @property
+    def _states(self) -> Columns:
+        return Columns(state=tuple(self.domain.state_columns))
+
+
+def true_values(
+    domain: Domain, policies: Mapping[str, Policy], episodes: int, seed: int
+) -> dict[str, tuple[float, float]]:
+    """V of each policy and its standard error: exact where the domain has `value`, else by simulation."""
+    found = {}
+    for i, (name, policy) in enumerate(policies.items()):
+        exact: Callable[[Policy], float] | None = getattr(domain, "value", None)
+        if exact is not None:
+            found[name] = float(exact(policy)), 0.0
+            continue
+        log = domain.simulate(policy, episodes, seed + i)
+        mc = evaluate(log, discount=domain.discount, horizon=domain.horizon, estimators=["mc"])["mc"]
+        assert mc.value is not None
+        found[name] = mc.value, mc.std_error or 0.0
+    return found
+
+
+def needs_model(estimators: Sequence[str]) -> bool:
+    """True if any of them needs Q̂, V̂ or R̂."""
+    return any(set(NEEDS[estimator]) & set(MODELLED) for estimator in estimators)

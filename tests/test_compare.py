@@ -1,0 +1,121 @@
+"""The comparison of estimators in a domain of one's own."""
+
+import json
+
+import numpy as np
+import offpolicy as op
+import polars as pl
+import pytest
+from offpolicy.testing import Walk
+
+WALK = Walk()
+EAGER = {"eager": WALK.policies["eager"]}
+
+
+def truth_of_eager() -> float:
+    return float(WALK.exact_values(EAGER["eager"])[1][0, 3])
+
+
+def my_step_is(log: pl.DataFrame) -> float:
+    """Step-wise importance sampling, by hand."""
+    product = pl.col("ratio").cum_prod().over("episode")
+    terms = log.select(product * pl.col("reward") * 0.95 ** pl.col("step")).to_series()
+    return terms.sum() / log["episode"].n_unique()
+
+
+def my_dr(log: pl.DataFrame) -> float:
+    """DR in its forward form, by hand."""
+    after = pl.col("ratio").cum_prod().over("episode")
+    before = pl.col("ratio").shift(1, fill_value=1.0).over("episode").cum_prod().over("episode")
+    inner = before * pl.col("v_hat") + after * (pl.col("reward") - pl.col("q_hat"))
+    return log.select(inner * 0.95 ** pl.col("step")).to_series().sum() / log["episode"].n_unique()
+
+
+@pytest.fixture(scope="module")
+def found():
+    return op.compare(
+        WALK, EAGER, estimators=["step-is", "dr", my_step_is, my_dr], sizes=[20, 100], runs=30, truth_episodes=20_000
+    )
+
+
+def test_a_function_is_compared_like_an_estimator(found):
+    table = {(row["estimator"], row["size"]): row for row in found.table.to_dicts()}
+    assert found.table.height == 8
+    for mine, theirs in (("my_step_is", "step-is"), ("my_dr", "dr")):
+        for size in (20, 100):
+            for number in ("rmse", "bias", "rmse_error", "bias_error"):
+                assert table[mine, size][number] == pytest.approx(table[theirs, size][number], rel=1e-9)
+    assert table["dr", 100]["rmse"] < table["step-is", 100]["rmse"]
+    assert abs(table["dr", 100]["bias"]) < 4 * table["dr", 100]["bias_error"]
+
+
+def test_the_truth_is_simulated_or_given(found):
+    row = found.truth.row(0, named=True)
+    assert abs(row["value"] - truth_of_eager()) < 4 * row["std_error"]
+    given = op.compare(WALK, EAGER, estimators=["step-is"], sizes=[20], runs=5, truth={"eager": truth_of_eager()})
+    assert given.truth.row(0) == ("eager", truth_of_eager(), 0.0)
+    assert given.settings["fitter"] is None  # nothing here needs a model
+
+
+def test_rmse_is_that_of_the_runs(tmp_path):
+    truth = truth_of_eager()
+    found = op.compare(WALK, EAGER, estimators=["step-is"], sizes=[20], runs=6, truth={"eager": truth}, out=tmp_path)
+    runs = [json.loads(line) for line in (tmp_path / "runs.jsonl").read_text().splitlines()[1:]]
+    errors = [run["estimates"][0]["eager"]["step-is"] - truth for run in runs]
+    assert found.table["rmse"][0] == pytest.approx(np.sqrt(np.mean(np.square(errors))), rel=1e-12)
+    assert found.table["bias"][0] == pytest.approx(np.mean(errors), rel=1e-12)
+    again = op.compare(
+        WALK, EAGER, estimators=["step-is"], sizes=[20], runs=6, truth={"eager": truth}, out=tmp_path, resume=True
+    )
+    assert again.table.equals(found.table)
+
+
+def test_models_see_other_episodes_only():
+    seen = []
+
+    class Recording:
+        def fit(self, log, domain):
+            seen.append(set(log["episode"].unique()))
+            return op.fitter("tabular").fit(log, domain)
+
+    op.compare(WALK, EAGER, estimators=["dr"], sizes=[9], folds=3, runs=1, fitter=Recording(), truth={"eager": 0.0})
+    assert sorted(map(sorted, seen)) == [[0, 1, 2, 3, 4, 5], [0, 1, 2, 6, 7, 8], [3, 4, 5, 6, 7, 8]]
+
+
+def test_two_processes_find_what_one_finds():
+    settings = {"estimators": ["step-wis", "dr"], "sizes": [20], "runs": 4, "truth": {"uniform": 0.0}}
+    policies = {"uniform": op.policies.Uniform(3, WALK.legal)}
+    alone, both = (op.compare(WALK, policies, workers=workers, **settings) for workers in (1, 2))
+    assert alone.table.equals(both.table)
+
+
+def test_table_and_figure_are_saved(found, tmp_path):
+    found.save(tmp_path)
+    document = json.loads((tmp_path / "comparison.json").read_text())
+    assert document["table"] == found.table.to_dicts()
+    assert "my_dr" in (tmp_path / "figure.svg").read_text()
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"estimators": ["drr"]}, "drr"),
+        ({"estimators": []}, "at least one"),
+        ({"estimators": ["dr", "dr"]}, "a name of its own"),
+        ({"runs": 0}, "runs must be at least 1"),
+        ({"sizes": [1]}, "cannot be cut into 2 folds"),
+        ({"truth": {"lazy": 1.0}}, "must have the policies eager"),
+    ],
+)
+def test_wrong_usage_is_refused(changed, message):
+    with pytest.raises(op.OffPolicyError, match=message):
+        op.compare(WALK, EAGER, **({"runs": 1, "truth": {"eager": 0.0}} | changed))
+
+
+def test_a_function_must_give_a_number():
+    def broken(log):
+        return float("nan")
+
+    with pytest.raises(op.OffPolicyError, match="'broken' gave nan"):
+        op.compare(WALK, EAGER, estimators=[broken], sizes=[10], runs=1, truth={"eager": 0.0})
