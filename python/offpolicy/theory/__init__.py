@@ -1,0 +1,31 @@
+"""The theory of Jiang & Li (2016) as code: exact values, variances, biases and bounds of tabular MDPs given as arrays.
+
+Nothing is sampled. All variances are those of a single trajectory: an estimate from n trajectories has 1/n of them.
+Arrays of floats give floats; an MDP given in `fractions.Fraction` computes in Fractions, without rounding.
+"""
+
+from offpolicy.theory.dr import dr_variance, step_is_variance
+from offpolicy.theory.dr_v2 import dr_v2_bias, dr_v2_bias_bound
+from offpolicy.theory.mdp import MDP
+from offpolicy.theory.rewards import Rewards
+from offpolicy.theory.step_wis import step_wis_variance
+from offpolicy.theory.support import missing_support, step_is_bias, step_is_bias_bound
+from offpolicy.theory.trajectory_is import is_variance, wis_variance
+from offpolicy.theory.value import q_values, value
+
+__all__ = [
+    "MDP",
+    "Rewards",
+    "dr_v2_bias",
+    "dr_v2_bias_bound",
+    "dr_variance",
+    "is_variance",
+    "missing_support",
+    "q_values",
+    "step_is_bias",
+    "step_is_bias_bound",
+    "step_is_variance",
+    "step_wis_variance",
+    "value",
+    "wis_variance",
+]
