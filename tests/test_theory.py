@@ -172,6 +172,10 @@ def test_what_no_float_holds_is_refused_and_fractions_hold_it():
         with pytest.raises(op.OffPolicyError, match="beyond the range of floats"):
             function(mdp, plain(behavior), target)
         assert function(exact, behavior, target) > 10**400
+    with pytest.raises(op.OffPolicyError, match="beyond the range of floats"):
+        theory.cramer_rao_tree(mdp, plain(behavior), target, unroll=True)
+    assert theory.cramer_rao_tree(exact, behavior, target, unroll=True) == 2 * sum(10**t for t in range(1, 401))
+    assert theory.cramer_rao_dag(mdp, plain(behavior), target, unroll=True) == pytest.approx(2 * 10 * 400)
 
 
 def population(process, behavior, target, q_hat, r_hat):
