@@ -52,3 +52,15 @@ def test_the_model_of_a_log_prints_what_the_readme_says(capsys):
     code = re.search(r"```python\n(.*?)```", section, re.DOTALL).group(1)
     exec(compile(code, "README", "exec"), {})  # our own text, not data
     assert f"```text\n{capsys.readouterr().out}```" in section
+
+
+def test_the_theory_prints_what_the_readme_says(capsys):
+    section = README.split("## Theory as code")[1]
+    code = re.search(r"```python\n(.*?)```", section, re.DOTALL).group(1)
+    exec(compile(code, "README", "exec"), {})  # our own text, not data
+    assert f"```text\n{capsys.readouterr().out}```" in section
+
+
+def test_everything_of_the_theory_is_in_the_readme():
+    section = README.split("## Theory as code")[1].split("\n## ")[0]
+    assert all(f"`{name}`" in section for name in op.theory.__all__ if name != "Unrolled")

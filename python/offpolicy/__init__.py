@@ -1,7 +1,7 @@
 """What would a new policy have earned? Off-policy value evaluation of logs of any size, with honest error bars."""
 
 from offpolicy import namespace as _namespace
-from offpolicy import policies
+from offpolicy import policies, theory
 from offpolicy._core import __version__
 from offpolicy.annotate import annotate
 from offpolicy.behavior import estimate_behavior
@@ -57,6 +57,7 @@ __all__ = [
     "from_scope_rl",
     "generator",
     "policies",
+    "theory",
 ]
 
 del _namespace

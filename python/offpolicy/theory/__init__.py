@@ -1,0 +1,42 @@
+"""The theory of Jiang & Li (2016) as code: exact values, variances, biases and bounds of tabular MDPs given as arrays.
+
+Nothing is sampled. All variances are those of a single trajectory: an estimate from n trajectories has 1/n of them.
+Arrays of floats give floats; an MDP given in `fractions.Fraction` computes in Fractions, without rounding.
+"""
+
+from offpolicy.theory.cramer_rao import cramer_rao_dag, cramer_rao_tree
+from offpolicy.theory.dr import dr_variance, step_is_variance
+from offpolicy.theory.dr_v2 import dr_v2_bias, dr_v2_bias_bound
+from offpolicy.theory.efficiency import efficiency
+from offpolicy.theory.mdp import MDP
+from offpolicy.theory.rewards import Rewards
+from offpolicy.theory.step_wis import step_wis_variance
+from offpolicy.theory.structure import structure_of
+from offpolicy.theory.support import missing_support, step_is_bias, step_is_bias_bound
+from offpolicy.theory.trajectory_is import is_variance, wis_variance
+from offpolicy.theory.unroll import Unrolled, unroll_dag, unroll_tree
+from offpolicy.theory.value import q_values, value
+
+__all__ = [
+    "MDP",
+    "Rewards",
+    "Unrolled",
+    "cramer_rao_dag",
+    "cramer_rao_tree",
+    "dr_v2_bias",
+    "dr_v2_bias_bound",
+    "dr_variance",
+    "efficiency",
+    "is_variance",
+    "missing_support",
+    "q_values",
+    "step_is_bias",
+    "step_is_bias_bound",
+    "step_is_variance",
+    "step_wis_variance",
+    "structure_of",
+    "unroll_dag",
+    "unroll_tree",
+    "value",
+    "wis_variance",
+]

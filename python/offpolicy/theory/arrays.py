@@ -1,0 +1,88 @@
+"""Arrays of floats, or of Fractions; and where in them something is wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.policies import TOLERANCE
+
+Array: TypeAlias = NDArray[Any]
+Number: TypeAlias = float | Fraction
+
+#: The first axes of an array; one that does not depend on the step begins with the state.
+AXES = ("step", "state", "action")
+
+
+def in_fractions(**named: ArrayLike) -> bool:
+    """True if any of the values is a Fraction, or an array of them."""
+    return any(_numbers(values, name).dtype == object for name, values in named.items())
+
+
+def as_array(values: ArrayLike, exact: bool, name: str) -> Array:
+    """Floats, or Fractions; a float becomes the rational number that it is."""
+    array = _numbers(values, name)
+    try:
+        numbers = np.array(np.frompyfunc(Fraction, 1, 1)(array)) if exact else array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UsageError(f"{name} must hold finite numbers: {error}") from None
+    if not exact and not np.isfinite(numbers).all():
+        index = tuple(np.argwhere(~np.isfinite(numbers))[0])
+        raise UsageError(f"{name} must be finite, not {numbers[index]} at index {_plain(index)}")
+    return numbers
+
+
+def check_probabilities(rows: Array, name: str, axes: Sequence[str] = ()) -> None:
+    """Refuses the first row, along the last axis, that is negative somewhere or does not add to 1."""
+    negative = (rows < 0).any(axis=-1)
+    unfair = np.abs(rows.sum(axis=-1) - 1) > TOLERANCE
+    for index in map(tuple, np.argwhere(negative | unfair)[:1]):
+        at, row = _place(index, axes), rows[index]
+        if negative[index]:
+            raise UsageError(f"{name}: the probabilities{at} have {float(row.min()):.6g}; each must be from 0 to 1")
+        raise UsageError(f"{name}: the probabilities{at} add to {float(row.sum()):.9g}, not 1")
+
+
+def variance(probabilities: Array, values: Array) -> Any:
+    """Σ p (x - Σ p x)²."""
+    return probabilities @ (values - probabilities @ values) ** 2
+
+
+def number(result: Any, exact: bool) -> Number:
+    """A plain float or Fraction; what no float holds is refused."""
+    if exact:
+        return Fraction(result)
+    if not math.isfinite(result):
+        raise OffPolicyError(
+            "the result is beyond the range of floats: shorten the horizon, or give the MDP in fractions.Fraction"
+        )
+    return float(result)
+
+
+def _numbers(values: ArrayLike, name: str) -> Array:
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise UsageError(f"{name} must be an array of numbers, and not rows of different lengths") from None
+    if array.dtype.kind not in "biufO":
+        raise UsageError(f"{name} must hold numbers, not {array.dtype}")
+    return array
+
+
+def _place(index: Sequence[Any], axes: Sequence[str]) -> str:
+    """By the names of the axes, or by the bare index where they have none."""
+    if not index:
+        return ""
+    if len(axes) != len(index):
+        return f" at index {_plain(index)}"
+    return " of " + ", ".join(f"{axis} {i}" for axis, i in zip(axes, index, strict=True))
+
+
+def _plain(index: Sequence[Any]) -> tuple[int, ...]:
+    return tuple(int(i) for i in index)

@@ -1,0 +1,154 @@
+"""A tabular MDP with a finite horizon, as arrays.
+
+    s_1 ~ μ,    s_{t+1} ~ P_t(.|s_t, a_t),    r_t with a mean and a variance given (s_t, a_t, s_{t+1}),    t = 1, …, H
+
+The paper counts steps from 1; in arrays and messages step t is index t - 1. After s_{H+1} nothing follows.
+
+A terminal state ends the episode: it is absorbed there with r = 0 and ρ = 1. In the arrays of this class such a state
+leads to itself without a reward and has one action that every policy takes, so that no formula needs a case for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from offpolicy.errors import UsageError
+from offpolicy.mdp import check_horizon
+from offpolicy.theory.arrays import AXES, Array, Number, as_array, check_probabilities, in_fractions, number
+from offpolicy.theory.rewards import Rewards
+
+
+class MDP:
+    """States 0 to S-1, actions 0 to A-1, H steps.
+
+    Parameters
+    ----------
+    transitions
+        P(s'|s, a): (S, A, S), or (H, S, A, S) where it depends on the step.
+    rewards
+        A table: (S, A), (H, S, A), (S, A, S) where the reward depends on the next state, or (H, S, A, S); or `Rewards`,
+        where they are random.
+    initial
+        μ(s), (S,).
+    horizon
+        H.
+    discount
+        γ.
+    terminal
+        States in which the episode has ended; what the arrays say of them is not looked at.
+
+    Examples
+    --------
+    >>> from offpolicy import theory
+    >>> mdp = theory.MDP(
+    ...     transitions=[[[0.5, 0.5], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]],
+    ...     rewards=[[1.0, 2.0], [0.0, 0.0]],
+    ...     initial=[1.0, 0.0],
+    ...     horizon=3,
+    ...     terminal=[1],
+    ... )
+    >>> mdp.states, mdp.actions, mdp.transitions.shape
+    (2, 2, (3, 2, 2, 2))
+    >>> theory.MDP([[[0.5, 0.4], [0.0, 1.0]]] * 2, [[1.0, 2.0]] * 2, initial=[1.0, 0.0], horizon=3)
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.UsageError: transitions: the probabilities of state 0, action 0 add to 0.9, not 1
+    """
+
+    def __init__(
+        self,
+        transitions: ArrayLike,
+        rewards: ArrayLike | Rewards,
+        initial: ArrayLike,
+        horizon: int,
+        discount: Number = 1.0,
+        terminal: ArrayLike = (),
+    ) -> None:
+        """Checks that everything fits and adds to 1."""
+        if not isinstance(horizon, int | np.integer):
+            raise UsageError(f"horizon must be a whole number, not {horizon!r}")
+        check_horizon(int(horizon), float(discount))
+        rewards = rewards if isinstance(rewards, Rewards) else Rewards(rewards)
+        self.exact = in_fractions(transitions=transitions, rewards=rewards.mean, initial=initial, discount=discount)
+        self.horizon = horizon
+        self.discount: Any = number(discount, self.exact)
+        p = as_array(transitions, self.exact, "transitions")
+        self.states, self.actions = self._sizes(p)
+        self.terminal = self._mask(terminal)
+        p[..., self.terminal, :, :] = self._unit(self.states)[self.terminal, None]
+        check_probabilities(p, "transitions", AXES[4 - p.ndim :])
+        self.transitions = np.broadcast_to(p, (horizon, *p.shape[-3:]))
+        self.reward_mean = self._rewards(rewards.mean)
+        self.reward_variance = self._rewards(rewards.variance)
+        self.initial = as_array(initial, self.exact, "initial")
+        if self.initial.shape != (self.states,):
+            raise UsageError(f"initial must be ({self.states},), one for each state, not {self.initial.shape}")
+        check_probabilities(self.initial, "initial")
+
+    def policy(self, policy: ArrayLike, name: str) -> Array:
+        """π_t(a|s) as (H, S, A), from (S, A) or (H, S, A)."""
+        table = self._table(policy, name)
+        table[..., self.terminal, :] = self._unit(self.actions)[0]
+        check_probabilities(table, name, AXES[3 - table.ndim : 2])
+        return self._each_step(table)
+
+    def q_hat(self, q_hat: ArrayLike) -> Array:
+        """Q̂_t(s, a) as (H, S, A), from (S, A) or (H, S, A)."""
+        return self._each_step(self._table(q_hat, "q_hat"))
+
+    def model(self, p_hat: ArrayLike, r_hat: ArrayLike | Rewards) -> MDP:
+        """The same MDP but for transitions and rewards."""
+        try:
+            p = as_array(p_hat, self.exact, "transitions")
+            if p.shape[-3:] != self.transitions.shape[1:]:
+                raise UsageError(
+                    f"transitions must be {self.transitions.shape[1:]} or {self.transitions.shape}, not {p.shape}"
+                )
+            return MDP(p, r_hat, self.initial, self.horizon, self.discount, np.flatnonzero(self.terminal))
+        except UsageError as error:
+            raise UsageError(f"the model: {error}") from None
+
+    def _sizes(self, p: Array) -> tuple[int, int]:
+        square = p.ndim in (3, 4) and p.shape[-1] == p.shape[-3] and p.size > 0
+        if not square or (p.ndim == 4 and len(p) != self.horizon):
+            raise UsageError(f"transitions must be (S, A, S), or ({self.horizon}, S, A, S), not {p.shape}")
+        return p.shape[-3], p.shape[-2]
+
+    def _unit(self, size: int) -> Array:
+        return as_array(np.eye(size), self.exact, "the unit matrix")
+
+    def _mask(self, terminal: ArrayLike) -> Array:
+        mask, numbers = np.zeros(self.states, dtype=bool), np.atleast_1d(np.asarray(terminal))
+        if numbers.size and not np.issubdtype(numbers.dtype, np.integer):
+            raise UsageError(f"terminal names states by their numbers, not by {numbers.dtype}")
+        for state in numbers.astype(int).ravel():
+            if not 0 <= state < self.states:
+                raise UsageError(f"the terminal state {state} is not one of 0 to {self.states - 1}")
+            mask[state] = True
+        return mask
+
+    def _rewards(self, rewards: Array) -> Array:
+        """As (H, S, A, S)."""
+        h, s, a = self.horizon, self.states, self.actions
+        shapes = {(s, a): (1, s, a, 1), (s, a, s): (1, s, a, s), (h, s, a): (h, s, a, 1), (h, s, a, s): (h, s, a, s)}
+        if rewards.shape == (h, s, a) == (s, a, s):
+            raise UsageError(f"rewards of {rewards.shape} may be (H, S, A) or (S, A, S): give them as (H, S, A, S)")
+        if rewards.shape not in shapes:
+            expected = ", ".join(str(shape) for shape in shapes)
+            raise UsageError(f"rewards must be one of {expected}, not {rewards.shape}")
+        full = as_array(rewards, self.exact, "rewards").reshape(shapes[rewards.shape])
+        full[:, self.terminal] = 0
+        return np.broadcast_to(full, (h, s, a, s))
+
+    def _table(self, values: ArrayLike, name: str) -> Array:
+        table = as_array(values, self.exact, name)
+        shape = (self.states, self.actions)
+        if table.shape not in (shape, (self.horizon, *shape)):
+            raise UsageError(f"{name} must be {shape} or {(self.horizon, *shape)}, not {table.shape}")
+        return table
+
+    def _each_step(self, table: Array) -> Array:
+        return np.broadcast_to(table, (self.horizon, self.states, self.actions))

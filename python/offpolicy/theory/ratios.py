@@ -1,0 +1,52 @@
+"""ρ_t(s, a) = π1_t(a|s) / π0_t(a|s), and the support that off-policy evaluation needs.
+
+Where the target may come to (t, s) and takes an action that the behaviour policy never takes there, no log tells what
+follows: importance sampling and DR are biased, and no estimator is unbiased for every MDP. Such a pair of policies is
+refused. Elsewhere ρ_{1:t} is 0 before such a state is reached, and the action does not matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from offpolicy.errors import OffPolicyError
+from offpolicy.theory.arrays import Array
+from offpolicy.theory.mdp import MDP
+
+
+@dataclass(frozen=True, eq=False)
+class Ratios:
+    """π0, π1 and ρ, all (H, S, A)."""
+
+    pi0: Array
+    pi1: Array
+    rho: Array
+
+
+def ratios(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Ratios:
+    """Refuses a target without support, with the first step, state and action."""
+    pi0, pi1 = mdp.policy(behavior, "behavior"), mdp.policy(target, "target")
+    unseen = (pi0 == 0) & (pi1 > 0)
+    here = mdp.initial > 0
+    for t in range(mdp.horizon):
+        for s, a in np.argwhere(unseen[t] & here[:, None])[:1]:
+            raise OffPolicyError(
+                f"at step {t} in state {s} the target takes action {a} with probability {float(pi1[t, s, a]):.6g}, and "
+                "the behaviour policy never: no log tells what follows, and no estimator is unbiased; step_is_bias "
+                "tells how far step-wise importance sampling is off"
+            )
+        here = ((pi1[t] > 0) & here[:, None]).ravel() @ (mdp.transitions[t] > 0).reshape(-1, mdp.states)
+    return Ratios(pi0, pi1, pi1 / np.where(pi0 > 0, pi0, 1))
+
+
+def occupancy(mdp: MDP, pi: Array) -> Array:
+    """P(s_t = s, a_t = a) under a policy, (H, S, A)."""
+    found = np.zeros(pi.shape, dtype=pi.dtype)
+    here = mdp.initial
+    for t in range(mdp.horizon):
+        found[t] = here[:, None] * pi[t]
+        here = found[t].ravel() @ mdp.transitions[t].reshape(-1, mdp.states)
+    return found
