@@ -16,6 +16,7 @@ from offpolicy import __version__
 from offpolicy.cli.check import check
 from offpolicy.cli.demo import demo
 from offpolicy.cli.evaluate import evaluate
+from offpolicy.cli.improve import improve
 from offpolicy.cli.plugins import plugins
 from offpolicy.cli.refusal import refuse
 from offpolicy.cli.simulate import simulate
@@ -36,7 +37,7 @@ def commands(context: click.Context) -> None:
         context.exit(2)
 
 
-for command in (evaluate, check, simulate, plugins, demo):
+for command in (evaluate, check, improve, simulate, plugins, demo):
     commands.add_command(command)
 
 

@@ -21,7 +21,8 @@ WORDS = (
     (r"^bounds: give q=\(lowest, highest\)", "give --q-range LOWEST,HIGHEST"),
     (r"^bounds: dr-v2 needs r_hat=\(lowest, highest\)", "dr-v2 needs --r-hat-range LOWEST,HIGHEST"),
     (r"\bneeds baseline=", "needs --baseline"),
-    (r'\b(order|dedupe|truncation)="([\w-]+)"', r"--\1 \2"),
+    (r'\b(order|dedupe|truncation|interval)="([\w-]+)"', r"--\1 \2"),
+    (r"\b(caution|interval|generator)=(?!\w)", r"--\1"),
     (r"\bdensity=True\b", "--density"),
     (r"\bop\.check\(log\) lists", "offpolicy check lists"),
 )
