@@ -52,3 +52,12 @@ def test_the_model_of_a_log_prints_what_the_readme_says(capsys):
     code = re.search(r"```python\n(.*?)```", section, re.DOTALL).group(1)
     exec(compile(code, "README", "exec"), {})  # our own text, not data
     assert f"```text\n{capsys.readouterr().out}```" in section
+
+
+def test_the_safe_improvement_prints_what_the_readme_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    section = README.split("### A better policy")[1]
+    code = re.search(r"```python\n(.*?)```", section, re.DOTALL).group(1)
+    exec(compile(code, "README", "exec"), {})  # our own text, not data
+    assert f"```text\n{capsys.readouterr().out}```" in section
+    assert sorted(path.name for path in (tmp_path / "improvement").iterdir()) == ["improvement.json", "improvement.svg"]
