@@ -64,3 +64,12 @@ def test_the_theory_prints_what_the_readme_says(capsys):
 def test_everything_of_the_theory_is_in_the_readme():
     section = README.split("## Theory as code")[1].split("\n## ")[0]
     assert all(f"`{name}`" in section for name in op.theory.__all__ if name != "Unrolled")
+
+
+def test_the_safe_improvement_prints_what_the_readme_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    section = README.split("### A better policy")[1]
+    code = re.search(r"```python\n(.*?)```", section, re.DOTALL).group(1)
+    exec(compile(code, "README", "exec"), {})  # our own text, not data
+    assert f"```text\n{capsys.readouterr().out}```" in section
+    assert sorted(path.name for path in (tmp_path / "improvement").iterdir()) == ["improvement.json", "improvement.svg"]

@@ -16,6 +16,8 @@ from offpolicy.evaluate import evaluate
 from offpolicy.evaluation import Estimate, Evaluation
 from offpolicy.grid import Grid
 from offpolicy.gym import from_gymnasium
+from offpolicy.improve import improve
+from offpolicy.improvement import Improvement
 from offpolicy.intervals import Interval
 from offpolicy.plugins import domain, fitter, generator
 from offpolicy.problem import Problem
@@ -31,6 +33,7 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "Grid",
+    "Improvement",
     "Interval",
     "LoggedDomain",
     "MissingColumnError",
@@ -56,6 +59,7 @@ __all__ = [
     "from_gymnasium",
     "from_scope_rl",
     "generator",
+    "improve",
     "policies",
     "theory",
 ]

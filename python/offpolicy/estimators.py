@@ -29,6 +29,9 @@ WEIGHTED = frozenset({"wis", "step-wis", "wdr"})
 #: Without importance weights.
 UNWEIGHTED = frozenset({"mc", "reg"})
 
+#: Means of values of single trajectories, each unbiased or nearly so: their standard error is all their error.
+AVERAGED = tuple(name for name in ESTIMATORS if name not in WEIGHTED | UNWEIGHTED)
+
 
 def check_ids(ids: Iterable[str]) -> list[str]:
     """The ids in their order, without repeats; an unknown one is refused with a suggestion."""

@@ -10,6 +10,9 @@ from offpolicy.annotate import annotate
 from offpolicy.check import Report, check
 from offpolicy.evaluate import evaluate
 from offpolicy.evaluation import Evaluation
+from offpolicy.improve import improve
+from offpolicy.improvement import Improvement
+from offpolicy.protocols import Setting
 
 
 @pl.api.register_dataframe_namespace("ope")
@@ -38,3 +41,7 @@ class OpeNamespace:
     def annotate(self, **options: Any) -> Any:
         """`offpolicy.annotate` of this frame: a frame of the same kind."""
         return annotate(self._frame, **options)
+
+    def improve(self, domain: Setting | str, **options: Any) -> Improvement:
+        """`offpolicy.improve` on this frame."""
+        return improve(self._frame, domain, **options)

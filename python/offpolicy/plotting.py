@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,25 @@ from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.files import whole_file
 
 FORMATS = ("svg", "png", "html", "json")
+
+
+class InScript(json.JSONEncoder):
+    r"""JSON inside a page's script, which no name in the data can end.
+
+    >>> InScript().encode("</script>")
+    '"\\u003c/script>"'
+    """
+
+    def encode(self, o: Any) -> str:
+        r"""With every < as \u003c."""
+        return super().encode(o).replace("<", r"\u003c")
+
+
 #: A page carries its scripts in itself; a PNG has two pixels for each of the chart.
-OPTIONS: dict[str, dict[str, Any]] = {"html": {"inline": True}, "png": {"scale_factor": 2}}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "html": {"inline": True, "json_kwds": {"cls": InScript}},
+    "png": {"scale_factor": 2},
+}
 
 
 def picture_format(path: Path) -> str:

@@ -16,6 +16,7 @@ from offpolicy import __version__
 from offpolicy.cli.check import check
 from offpolicy.cli.demo import demo
 from offpolicy.cli.evaluate import evaluate
+from offpolicy.cli.improve import improve
 from offpolicy.cli.plugins import plugins
 from offpolicy.cli.refusal import INTERRUPTED, refuse
 from offpolicy.cli.reproduce import reproduce
@@ -35,7 +36,7 @@ def commands(context: click.Context) -> None:
         context.exit(2)
 
 
-for command in (evaluate, check, simulate, reproduce, plugins, demo):
+for command in (evaluate, check, improve, simulate, reproduce, plugins, demo):
     commands.add_command(command)
 
 

@@ -23,15 +23,8 @@ MIXTURE = "mix:"
 def log_options(command: Command) -> Command:
     """What every command needs to read a log."""
     options: Sequence[Callable[[Command], Command]] = (
-        click.argument("log", nargs=-1, required=True, metavar="LOG..."),
-        click.option(
-            "--column",
-            "columns",
-            multiple=True,
-            metavar="ROLE=NAME",
-            callback=read_columns,
-            help=f"Name of a column; may be repeated. Roles: {', '.join(ROLES)}.",
-        ),
+        log_argument,
+        column_option,
         click.option(
             "--policy",
             "policies",
@@ -44,8 +37,41 @@ def log_options(command: Command) -> Command:
         ),
         click.option("--horizon", type=click.IntRange(min=1), help="H; by default the longest episode."),
         click.option("--density", is_flag=True, help="Probabilities are densities, which may exceed 1."),
-        click.option("--threads", type=click.IntRange(min=1), help="By default all cores."),
+        threads_option,
         json_option,
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def log_argument(command: Command) -> Command:
+    """`LOG...`, the same everywhere."""
+    return click.argument("log", nargs=-1, required=True, metavar="LOG...")(command)
+
+
+def column_option(command: Command) -> Command:
+    """`--column`."""
+    text = f"Name of a column; may be repeated. Roles: {', '.join(ROLES)}."
+    return click.option("--column", "columns", multiple=True, metavar="ROLE=NAME", callback=read_columns, help=text)(
+        command
+    )
+
+
+def threads_option(command: Command) -> Command:
+    """`--threads`."""
+    return click.option("--threads", type=click.IntRange(min=1), help="By default all cores.")(command)
+
+
+def bounds_options(command: Command) -> Command:
+    """What is known for certain, for the intervals that need it; `make_bounds` reads it."""
+    ends: dict[str, Any] = {"metavar": "LOWEST,HIGHEST", "callback": read_range}
+    options: Sequence[Callable[[Command], Command]] = (
+        click.option("--reward-range", **ends, help="Bounds of a reward, for hoeffding."),
+        click.option("--ratio-bound", type=float, help="Largest possible π1/π0, for hoeffding."),
+        click.option("--q-range", **ends, help="Bounds of q_hat and v_hat, for hoeffding with dr and reg."),
+        click.option("--r-hat-range", **ends, help="Bounds of r_hat, for hoeffding with dr-v2."),
+        click.option("--fixed-length", is_flag=True, help="Every episode has H steps, which narrows hoeffding."),
     )
     for option in reversed(options):
         command = option(command)

@@ -25,6 +25,7 @@ from offpolicy.estimators import NEEDS
 from offpolicy.evaluate import evaluate
 from offpolicy.experiments.splits import cut, estimated
 from offpolicy.protocols import Domain, ModelFitter, Policy
+from offpolicy.side_by_side import values_of
 
 MODELLED = ("q_hat", "v_hat", "r_hat")
 #: An estimate from the rows of a log, sorted by episode and step, with the columns that `evaluate` reads and `ratio`.
@@ -87,14 +88,9 @@ class Comparison:
         """The episodes of a part, annotated with the model of the others."""
         first, last = (size * edge // self.folds for edge in (part, part + 1))
         inside = pl.col("episode").is_between(first, last, closed="left")
-        model: Any = fitter.fit(log.filter(~inside), self.domain)
-        policies, horizon, discount = list(self.policies.values()), self.domain.horizon, self.domain.discount
-        if hasattr(model, "values_of"):
-            values = model.values_of(policies, horizon, discount)
-        else:
-            values = [model.values(policy, horizon, discount) for policy in policies]
-        mine = log.filter(inside)
-        numbers = range(len(policies))
+        model = fitter.fit(log.filter(~inside), self.domain)
+        values = values_of(model, list(self.policies.values()), self.domain.horizon, self.domain.discount)
+        mine, numbers = log.filter(inside), range(len(values))
         together = [PolicyColumns(q_hat=f"q {i}", v_hat=f"v {i}") for i in numbers]  # looked up at once
         mine = annotate(mine, model=values, columns=self._states, into=together, threads=1)
         rewards = [PolicyColumns(r_hat=f"r {i}") for i in numbers]

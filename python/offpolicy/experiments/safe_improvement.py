@@ -30,6 +30,7 @@ from offpolicy.experiments.splits import cut
 from offpolicy.generators.mixture import ALPHAS, SPLITS
 from offpolicy.policies import Mixture
 from offpolicy.protocols import Domain, Floats, ModelFitter, Policy
+from offpolicy.side_by_side import values_of
 
 SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
 CAUTIONS = (0.0, 1.0, 2.0)
@@ -95,7 +96,7 @@ class SafeImprovement:
         parts: dict[tuple[str, str], list[Floats]] = {(p, e): [] for p in PANELS for e in ESTIMATORS}
         for fraction in SPLITS:
             train, test = cut(data, round(fraction * size))
-            model: Any = self.fitter.fit(train, self.domain)
+            model = self.fitter.fit(train, self.domain)
             mixed: list[Policy] = []
             for panel, maximize in PANELS.items():
                 best = model.optimal_policy(maximize=maximize)
@@ -103,7 +104,7 @@ class SafeImprovement:
                 policies[panel] += [Mixture(best, self.domain.behavior, alpha) for alpha in ALPHAS]
                 mixed += policies[panel][-len(ALPHAS) :]
             names = [f"{panel} {alpha}" for panel in PANELS for alpha in ALPHAS]
-            values = model.values_of(mixed, self.domain.horizon, self.domain.discount)
+            values = values_of(model, mixed, self.domain.horizon, self.domain.discount)
             columns = [PolicyColumns(ratio=name, q_hat=f"q {name}", v_hat=f"v {name}") for name in names]
             into = [replace(one, ratio=None) for one in columns]
             test = annotate(test, model=values, columns=self._states, into=into, threads=1)

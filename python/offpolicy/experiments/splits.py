@@ -21,6 +21,7 @@ from offpolicy.estimators import WEIGHTED
 from offpolicy.evaluate import NoWeightError, evaluate
 from offpolicy.policies import Mixture
 from offpolicy.protocols import Domain, ModelFitter, Policy
+from offpolicy.side_by_side import values_of
 
 ALPHAS = (0.0, 0.25, 0.5, 0.75)
 ESTIMATORS = ("step-is", "step-wis", "dr", "dr-bsl")
@@ -95,8 +96,7 @@ class Splits:
     ) -> tuple[dict[str, list[float]], list[float]]:
         """Of each target: what the estimators say on `test` with the model of `rest`, and what the model says alone."""
         horizon, discount = self.domain.horizon, self.domain.discount
-        model: Any = self.fitter.fit(rest, self.domain)
-        values = model.values_of(targets, horizon, discount)
+        values = values_of(self.fitter.fit(rest, self.domain), targets, horizon, discount)
         columns = [replace(ratio, q_hat=f"q {ratio.ratio}", v_hat=f"v {ratio.ratio}") for ratio in RATIOS]
         into = [replace(names, ratio=None) for names in columns]
         test = annotate(test, model=values, columns=self._states, into=into, threads=1)

@@ -20,7 +20,7 @@ Number: TypeAlias = float | Fraction
 AXES = ("step", "state", "action")
 
 
-def in_fractions(**named: ArrayLike) -> bool:
+def in_fractions(**named: ArrayLike | Fraction) -> bool:
     """True if any of the values is a Fraction, or an array of them."""
     return any(_numbers(values, name).dtype == object for name, values in named.items())
 
@@ -40,7 +40,7 @@ def as_array(values: ArrayLike, exact: bool, name: str) -> Array:
 
 def check_probabilities(rows: Array, name: str, axes: Sequence[str] = ()) -> None:
     """Refuses the first row, along the last axis, that is negative somewhere or does not add to 1."""
-    negative = (rows < 0).any(axis=-1)
+    negative = np.asarray((rows < 0).any(axis=-1))
     unfair = np.abs(rows.sum(axis=-1) - 1) > TOLERANCE
     for index in map(tuple, np.argwhere(negative | unfair)[:1]):
         at, row = _place(index, axes), rows[index]
@@ -65,7 +65,7 @@ def number(result: Any, exact: bool) -> Number:
     return float(result)
 
 
-def _numbers(values: ArrayLike, name: str) -> Array:
+def _numbers(values: ArrayLike | Fraction, name: str) -> Array:
     try:
         array = np.asarray(values)
     except ValueError:

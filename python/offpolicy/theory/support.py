@@ -26,7 +26,8 @@ def missing_support(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Array:
     >>> theory.missing_support(coin, behavior=[[0.0, 1.0]], target=[[0.5, 0.5]])
     array([0.5  , 0.75 , 0.875])
     """
-    return _lost(mdp, behavior, target).sum(axis=(1, 2))
+    missing: Array = _lost(mdp, behavior, target).sum(axis=(1, 2))
+    return missing
 
 
 def step_is_bias(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Number:

@@ -1,0 +1,129 @@
+"""`offpolicy improve`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+import offpolicy as op
+from offpolicy.cli.names import check_name, make_domain
+from offpolicy.cli.options import (
+    bounds_options,
+    column_option,
+    json_option,
+    log_argument,
+    make_bounds,
+    read_mixture,
+    read_parameters,
+    threads_option,
+)
+from offpolicy.cli.output import check_target, check_writable, one_document
+from offpolicy.cli.progress import progress
+from offpolicy.domain_policies import domain_policy
+from offpolicy.estimators import AVERAGED
+from offpolicy.improvement import files_of
+from offpolicy.intervals import METHODS
+from offpolicy.protocols import Domain, Policy
+
+
+@click.command()
+@log_argument
+@click.option("--domain", "domain_name", required=True, metavar="NAME", help="One that `offpolicy plugins` lists.")
+@click.option(
+    "--set",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=read_parameters,
+    help="A parameter of the domain; may be repeated.",
+)
+@click.option("--generator", metavar="NAME", help="Where the candidates come from; by default mixture.")
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    metavar="NAME",
+    help="Instead: a policy of the domain, or mix:NAME:ALPHA; may be repeated.",
+)
+@click.option("--fitter", default="tabular", show_default=True, metavar="NAME", help="Makes the model that dr needs.")
+@click.option("--estimator", default="dr", show_default=True, metavar="ID", help=f"One of {', '.join(AVERAGED)}.")
+@click.option("--caution", type=float, help="C of the score V - Cσ; by default 1.")
+@click.option("--interval", type=click.Choice(list(METHODS)), help="Instead: the lower bound of this interval.")
+@click.option("--confidence", type=float, help="Level of that lower bound; by default 0.95.")
+@click.option(
+    "--train-fraction",
+    type=float,
+    default=0.5,
+    show_default=True,
+    help="How much of the log the model gets where candidates were made from none of it.",
+)
+@click.option("--baseline", type=float, help="The constant of dr-bsl.")
+@bounds_options
+@click.option("--truncation", type=click.Choice(["as-terminal"]), help="Take episodes that were cut as ended.")
+@column_option
+@threads_option
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Write document and figure into this folder, or one of them into a file (.json, .svg, .png, .html).",
+)
+@json_option
+def improve(
+    log: tuple[str, ...],
+    domain_name: str,
+    parameters: dict[str, Any],
+    generator: str | None,
+    policies: tuple[str, ...],
+    out: Path | None,
+    as_json: bool,
+    reward_range: tuple[float, float] | None,
+    ratio_bound: float | None,
+    q_range: tuple[float, float] | None,
+    r_hat_range: tuple[float, float] | None,
+    fixed_length: bool,
+    **settings: Any,
+) -> int:
+    """Find the policy with the highest lower bound, if it beats the one that made the log.
+
+    LOG is a Parquet file, a folder or a glob; several form one log. Rows are sorted by episode and step.
+    """
+    if out is not None:
+        check_files(out)
+    domain = make_domain(domain_name, parameters)
+    check_name("offpolicy_model_fitters", settings["fitter"])
+    settings["generator"] = choose_generator(generator, policies, domain)
+    settings["bounds"] = make_bounds(reward_range, ratio_bound, q_range, r_hat_range, fixed_length)
+    with progress(hidden=as_json, doing="evaluating", unit="candidates") as advance:
+        best = op.improve(list(log), domain, progress=advance, **settings)
+    written = [] if out is None else best.save(out)
+    if as_json:
+        click.echo(one_document(best.to_dict()))
+    else:
+        from offpolicy.cli import show_improvement
+
+        show_improvement.improvement(best, written)
+    return 0
+
+
+def choose_generator(name: str | None, policies: tuple[str, ...], domain: Domain) -> str | dict[str, Policy]:
+    """The generator's name, or the domain's policies that were named."""
+    if not policies:
+        return check_name("offpolicy_candidate_policies", name or "mixture")
+    if name is not None:
+        raise click.UsageError("give --generator or --policy, not both")
+    return {policy: domain_policy(domain, *read_mixture(policy)) for policy in policies}
+
+
+def check_files(out: Path) -> None:
+    """Refuses what could not be written, before any work is done for it."""
+    files = files_of(out)
+    if files == [out]:
+        check_target(out)
+    elif out.is_dir():
+        for file in files:
+            check_target(file)
+    else:
+        check_writable(out)

@@ -1,0 +1,25 @@
+"""What a command line names; a name that nothing has is wrong usage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import offpolicy as op
+from offpolicy.plugins import registry
+from offpolicy.protocols import Domain
+
+
+def check_name(hook: str, name: str) -> str:
+    """The name, if a plugin brings it through that hook."""
+    try:
+        registry().find(hook, name)
+    except op.PluginError as error:
+        raise click.UsageError(str(error)) from None
+    return name
+
+
+def make_domain(name: str, parameters: dict[str, Any]) -> Domain:
+    """The domain of that name."""
+    return op.domain(check_name("offpolicy_domains", name), **parameters)

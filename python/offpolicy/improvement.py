@@ -1,0 +1,208 @@
+"""The result of a safe improvement: who wins, by which bound, among whom, and how far that can be trusted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from offpolicy import plotting
+from offpolicy.errors import UsageError
+from offpolicy.extras import imported
+from offpolicy.files import whole_file
+from offpolicy.lower_bound import LowerBound
+from offpolicy.plan import BEHAVIOR
+from offpolicy.protocols import Policy
+from offpolicy.verdict import Verdict
+
+#: The files that `save` writes into a folder.
+DOCUMENT, FIGURE = "improvement.json", "improvement.svg"
+
+SCHEMA = {
+    "candidate": pl.String,
+    "train_fraction": pl.Float64,
+    "episodes": pl.Int64,
+    "value": pl.Float64,
+    "std_error": pl.Float64,
+    "score": pl.Float64,
+    "rank": pl.Int64,
+    "ess": pl.Float64,
+    "verdict": pl.String,
+    "reason": pl.String,
+}
+
+
+@dataclass(frozen=True)
+class BehaviorValue:
+    """What the behaviour policy earned in the whole log, with its standard error and its own lower bound."""
+
+    value: float
+    std_error: float | None
+    bound: float | None
+    episodes: int
+
+
+@dataclass(frozen=True)
+class Improvement:
+    """Who should act from now on; `op.improve` makes it.
+
+    `winner` is the name of a candidate, or "behavior" where the behaviour policy stays; `policy` is the policy itself,
+    which is None if a domain without `behavior` keeps its own. `candidates` has a row for each: the share of the
+    episodes that it and its Q̂ have seen, those that it was evaluated on, its value, the `score` that decides, its rank,
+    the level of its verdict, and a `reason` where there is no score. `verdict` is that of the winner: whether its
+    weights can carry an estimate at all.
+
+    >>> import offpolicy as op
+    >>> from offpolicy.testing import Walk
+    >>> walk = Walk()
+    >>> log = walk.simulate(walk.behavior, 500, seed=1)
+    >>> best = op.improve(log, walk, generator=walk.policies, estimator="step-is", caution=2.0)
+    >>> best.winner, best.number_of_candidates, best.candidates["score"].item() > best.behavior.value
+    ('eager', 1, True)
+    """
+
+    winner: str
+    policy: Policy | None
+    candidates: pl.DataFrame
+    behavior: BehaviorValue
+    estimator: str
+    bound: LowerBound
+    kind: str
+    verdict: Verdict | None
+    notes: list[str]
+    settings: dict[str, Any]
+    sources: list[dict[str, Any]]
+    version: str
+
+    @property
+    def caution(self) -> float | None:
+        """C of V − Cσ; None where the score is the low end of an interval."""
+        return self.bound.caution
+
+    @property
+    def confidence(self) -> float:
+        """How often the bound of one candidate, named beforehand, is below its true value: Φ(C), or as was asked."""
+        return self.bound.confidence
+
+    @property
+    def number_of_candidates(self) -> int:
+        """m, with those that have no score."""
+        return self.candidates.height
+
+    @property
+    def corrected_confidence(self) -> float:
+        """How often, at least, the bounds of all candidates are below their true values, hence the winner's too.
+
+        It speaks of the bounds alone: the value of the behaviour policy, which they are compared with, is an estimate.
+        """
+        return self.bound.corrected(self.number_of_candidates)
+
+    @cached_property
+    def highest(self) -> dict[str, Any] | None:
+        """The row of the candidate with the highest score, whether it is recommended or not."""
+        first = self.candidates.filter(pl.col("rank") == 1)
+        return first.row(0, named=True) if first.height else None
+
+    @property
+    def conclusion(self) -> str:
+        """The recommendation in a sentence."""
+        value, best = f"{self.behavior.value:.4g}", self.highest
+        if best is None:
+            return f"keep the behaviour policy, whose value is {value}: no candidate has a bound"
+        score = f"{best['candidate']!r} with {self.bound} = {best['score']:.4g}"
+        if self.winner == BEHAVIOR:
+            return f"keep the behaviour policy: no bound is above its value, {value}; the highest is {score}"
+        return f"take {score}, which is above {value}, the value of the behaviour policy"
+
+    @property
+    def promise(self) -> str:
+        """How often the bounds hold."""
+        one = f"a bound alone holds with confidence {self.confidence:.4g} ({self.kind})"
+        if self.number_of_candidates == 1:
+            return one
+        every = f"those of all {self.number_of_candidates} candidates at once"
+        return f"{one}, {every} with {self.corrected_confidence:.4g} or more"
+
+    def __str__(self) -> str:
+        """The recommendation, how far it can be trusted, and the candidates, best first."""
+        said = [self.conclusion, self.promise, *([str(self.verdict)] if self.verdict else [])]
+        shown = self.candidates.sort("rank", nulls_last=True, maintain_order=True)
+        with pl.Config(
+            tbl_cols=-1, tbl_rows=-1, tbl_width_chars=200, fmt_str_lengths=60, tbl_hide_dataframe_shape=True
+        ):
+            return "\n".join([*said, str(shown), *self.notes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole result with its provenance, ready for JSON; policies are told by their names.
+
+        >>> import offpolicy as op
+        >>> from offpolicy.testing import Walk
+        >>> log = Walk().simulate(Walk().behavior, 50, seed=1)
+        >>> op.improve(log, Walk(), generator=Walk().policies, estimator="step-is").to_dict()["caution"]
+        1.0
+        """
+        return {
+            "version": self.version,
+            "sources": self.sources,
+            "settings": self.settings,
+            "winner": self.winner,
+            "conclusion": self.conclusion,
+            "estimator": self.estimator,
+            "bound": {"name": str(self.bound), "kind": self.kind},
+            "caution": self.caution,
+            "confidence": self.confidence,
+            "number_of_candidates": self.number_of_candidates,
+            "corrected_confidence": self.corrected_confidence,
+            "behavior": asdict(self.behavior),
+            "verdict": None if self.verdict is None else {"level": self.verdict.level, "rule": self.verdict.rule},
+            "candidates": self.candidates.to_dicts(),
+            "notes": self.notes,
+        }
+
+    def plot(self) -> Any:
+        """An Altair chart: every candidate's value and score beside the value of the behaviour policy."""
+        imported("altair", extra="plot", to="draw the candidates")
+        from offpolicy.improvement_picture import picture
+
+        return picture(self)
+
+    def save(self, path: str | Path) -> list[Path]:
+        """Writes the document (`.json`), the figure (`.svg`, `.png` or `.html`), or both into a folder.
+
+        >>> import offpolicy as op
+        >>> from offpolicy.testing import Walk
+        >>> log = Walk().simulate(Walk().behavior, 50, seed=1)
+        >>> best = op.improve(log, Walk(), generator=Walk().policies, estimator="step-is")
+        >>> [str(file) for file in best.save("result.json")]
+        ['result.json']
+        """
+        files = files_of(Path(path))
+        if files[0] != Path(path):
+            Path(path).mkdir(exist_ok=True)
+        for file in files:
+            if file.suffix == ".json":
+                with whole_file(file) as beside:
+                    text = json.dumps(self.to_dict(), indent=2, allow_nan=False)
+                    beside.write_text(text + "\n", encoding="utf-8")
+            else:
+                plotting.save(self.plot(), file)
+        return files
+
+
+def files_of(path: Path) -> list[Path]:
+    """What `save` writes for a path: that file, or both files in that folder; refuses what cannot be drawn here.
+
+    >>> [file.name for file in files_of(Path("out"))], [file.name for file in files_of(Path("best.json"))]
+    (['improvement.json', 'improvement.svg'], ['best.json'])
+    """
+    files = [path / DOCUMENT, path / FIGURE] if path.is_dir() or not path.suffix else [path]
+    for file in files:
+        if file.suffix not in (".json", ".svg", ".png", ".html"):
+            raise UsageError(f"a result is a folder, or a file .json, .svg, .png or .html, not {str(path)!r}")
+        if file.suffix != ".json":
+            plotting.picture_format(file)
+    return files

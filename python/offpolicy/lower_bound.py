@@ -1,0 +1,98 @@
+"""Lower bounds, by which candidates are compared, and how often they hold.
+
+    V − C σ                        σ the standard error: below the true value with probability Φ(C), if V is normal
+    the low end of an interval     of level 1−δ: that of the two-sided interval of level 1−2δ
+
+The best of m bounds is wrong more often than one bound is. By Bonferroni all m hold at once with probability
+
+    at least max(0, 1 − m δ),    δ = Φ(−C) for V − Cσ
+
+whatever the candidates have in common.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+
+from offpolicy import intervals
+from offpolicy.bounds import Bounds
+from offpolicy.errors import UsageError
+from offpolicy.evaluation import Estimate
+from offpolicy.intervals import Interval
+
+CAUTION, CONFIDENCE = 1.0, 0.95
+NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """V − Cσ where `caution` is C, otherwise the low end of the interval `method`; δ is how often it may fail.
+
+    >>> from offpolicy.lower_bound import LowerBound
+    >>> bound = LowerBound.chosen(caution=2.0)
+    >>> print(bound, round(bound.confidence, 4), round(bound.corrected(10), 4))
+    V - 2σ 0.9772 0.7725
+    """
+
+    caution: float | None
+    method: str | None
+    delta: float
+    bounds: Bounds | None = None
+
+    @classmethod
+    def chosen(
+        cls,
+        caution: float | None = None,
+        method: str | None = None,
+        confidence: float | None = None,
+        bounds: Bounds | None = None,
+    ) -> LowerBound:
+        """The bound that the arguments of `improve` ask for."""
+        if method is None:
+            if confidence is not None or bounds is not None:
+                what = "bounds are" if confidence is None else "confidence is"
+                raise UsageError(f'{what} for the lower end of an interval: name it, as in interval="t"')
+            c = CAUTION if caution is None else float(caution)
+            if not 0 <= c < math.inf:
+                raise UsageError(f"caution must be at least 0 and finite, not {caution}")
+            return cls(c, None, NORMAL.cdf(-c))
+        if caution is not None:
+            raise UsageError("give caution=, the C of V − Cσ, or interval=, not both")
+        level = CONFIDENCE if confidence is None else confidence
+        if not 0.5 < level < 1:
+            raise UsageError(f"confidence of a lower bound must be above 0.5 and below 1, not {level}")
+        intervals.check(method, _two_sided(1 - level))
+        return cls(None, method, 1 - level, bounds)
+
+    def __str__(self) -> str:
+        """How a table calls it."""
+        return f"{self.confidence:.4g} {self.method} bound" if self.caution is None else f"V - {self.caution:g}σ"
+
+    @property
+    def confidence(self) -> float:
+        """How often one bound alone holds."""
+        return 1 - self.delta
+
+    def corrected(self, candidates: int) -> float:
+        """How often, at least, the bounds of all candidates hold at once."""
+        return max(0.0, 1 - candidates * self.delta)
+
+    def of(self, estimate: Estimate) -> Interval:
+        """The bound as `low` of an interval without an upper end; None there, with a `reason`, where it has none."""
+        if self.caution is None:
+            found = estimate.interval(_two_sided(self.delta), self.method, self.bounds)
+            return replace(found, high=None, confidence=self.confidence)
+        value, error = estimate.value, estimate.std_error
+        without = Interval(None, None, str(self), "asymptotic", self.confidence)
+        if estimate.withheld is not None or value is None or error is None:
+            return replace(without, reason=estimate.withheld or "a single trajectory has no standard error")
+        low = value - self.caution * error
+        if not math.isfinite(low):
+            return replace(without, reason=f"{self} is beyond the range of f64")
+        return replace(without, low=low, assumptions={"caution": self.caution, "std_error": error})
+
+
+def _two_sided(delta: float) -> float:
+    return 1 - 2 * delta
