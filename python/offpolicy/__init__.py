@@ -9,6 +9,8 @@ from offpolicy.bounds import Bounds
 from offpolicy.check import Report, check
 from offpolicy.columns import Columns, PolicyColumns
 from offpolicy.converters import from_d3rlpy, from_episodes, from_scope_rl
+from offpolicy.cross_fit import cross_fit
+from offpolicy.cross_fitted import CrossFit
 from offpolicy.demo import demo_log, demo_value
 from offpolicy.errors import BadFileError, BadLogError, MissingColumnError, OffPolicyError, PluginError, UsageError
 from offpolicy.evaluate import evaluate
@@ -27,6 +29,7 @@ __all__ = [
     "Bounds",
     "Candidate",
     "Columns",
+    "CrossFit",
     "Estimate",
     "Evaluation",
     "Grid",
@@ -43,6 +46,7 @@ __all__ = [
     "__version__",
     "annotate",
     "check",
+    "cross_fit",
     "demo_log",
     "demo_value",
     "domain",
