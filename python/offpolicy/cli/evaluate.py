@@ -8,33 +8,15 @@ from typing import Any
 import click
 
 import offpolicy as op
-from offpolicy.cli.options import log_options, make_bounds, read_range
+from offpolicy.cli.options import estimate_options, log_options, make_bounds
 from offpolicy.cli.output import check_target, one_document, write_document
 from offpolicy.cli.progress import progress
-from offpolicy.estimators import ESTIMATORS
-from offpolicy.intervals import METHODS
-
-RANGE: dict[str, Any] = {"metavar": "LOWEST,HIGHEST", "callback": read_range}
 
 
 @click.command()
 @log_options
 @click.option("--discount", type=float, default=1.0, show_default=True, help="γ, from 0 to 1.")
-@click.option(
-    "--estimator",
-    "estimators",
-    multiple=True,
-    metavar="ID",
-    help=f"May be repeated; by default all that the columns allow of {', '.join(ESTIMATORS)}.",
-)
-@click.option("--baseline", type=float, help="The constant of dr-bsl.")
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals.")
-@click.option("--interval", type=click.Choice(list(METHODS)), default="t", show_default=True)
-@click.option("--reward-range", **RANGE, help="Bounds of a reward, for hoeffding.")
-@click.option("--ratio-bound", type=float, help="Largest possible π1/π0, for hoeffding.")
-@click.option("--q-range", **RANGE, help="Bounds of q_hat and v_hat, for hoeffding with dr and reg.")
-@click.option("--r-hat-range", **RANGE, help="Bounds of r_hat, for hoeffding with dr-v2.")
-@click.option("--fixed-length", is_flag=True, help="Every episode has H steps, which narrows hoeffding.")
+@estimate_options
 @click.option("--order", type=click.Choice(["sorted", "any"]), default="sorted", help="any: sort the log first.")
 @click.option("--dedupe", type=click.Choice(["identical"]), help="Drop rows that are there twice.")
 @click.option("--truncation", type=click.Choice(["as-terminal"]), help="Take episodes that were cut as ended.")

@@ -24,6 +24,8 @@ WORDS = (
     (r'\b(order|dedupe|truncation)="([\w-]+)"', r"--\1 \2"),
     (r"\bdensity=True\b", "--density"),
     (r"\bop\.check\(log\) lists", "offpolicy check lists"),
+    (r"\bfolds or train_fraction\b", "--folds or --train-fraction"),
+    (r"\btrain_fraction\b", "--train-fraction"),
 )
 
 

@@ -11,13 +11,13 @@ import polars as pl
 
 import offpolicy as op
 from offpolicy import plotting, simulation
+from offpolicy.cli.named import make_domain
 from offpolicy.cli.options import json_option, read_mixture, read_parameters
 from offpolicy.cli.output import check_writable, one_document
 from offpolicy.cli.progress import progress
 from offpolicy.domain_policies import domain_policy
 from offpolicy.files import whole_file
 from offpolicy.plan import BEHAVIOR
-from offpolicy.plugins import registry
 from offpolicy.protocols import Domain
 
 FILE = click.Path(path_type=Path)
@@ -100,15 +100,6 @@ def simulate(
 
         show.simulation(made)
     return 0
-
-
-def make_domain(name: str, parameters: dict[str, Any]) -> Domain:
-    """The domain; a name that nothing has is wrong usage, as everywhere."""
-    try:
-        registry().find("offpolicy_domains", name)
-    except op.PluginError as error:
-        raise click.UsageError(str(error)) from None
-    return op.domain(name, **parameters)
 
 
 def check_plot(domain: Domain, plot: Path, episode: int, episodes: int) -> None:
