@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import offpolicy as op
+import pytest
 from cli import offpolicy
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
@@ -47,11 +48,21 @@ def test_simulating_prints_what_the_readme_says(tmp_path, monkeypatch):
     assert run.out in README
 
 
-def test_the_model_of_a_log_prints_what_the_readme_says(capsys):
-    section = README.split("### A model of the log")[1]
+@pytest.mark.parametrize("heading", ["A model of the log", "Cross-fitting"])
+def test_a_section_prints_what_it_says(heading, capsys):
+    section = README.split(f"### {heading}\n")[1]
     code = re.search(r"```python\n(.*?)```", section, re.DOTALL).group(1)
     exec(compile(code, "README", "exec"), {})  # our own text, not data
     assert f"```text\n{capsys.readouterr().out}```" in section
+
+
+def test_cross_fitting_from_the_shell_is_that_from_python(tmp_path, monkeypatch):
+    command = re.search(r"^offpolicy (cross-fit .*)$", README, re.MULTILINE).group(1)
+    monkeypatch.chdir(tmp_path)
+    car = op.domain("mountain-car")
+    car.simulate(car.behavior, n=2000, seed=1).write_parquet("log.parquet")
+    (estimate,) = offpolicy(*shlex.split(command), "--json").document["estimates"]
+    assert f"dr         {estimate['value']:.2f} ± {estimate['std_error']:.2f}\n" in README.split("### Cross-fitting")[1]
 
 
 def test_the_theory_prints_what_the_readme_says(capsys):

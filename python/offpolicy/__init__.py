@@ -10,6 +10,8 @@ from offpolicy.check import Report, check
 from offpolicy.columns import Columns, PolicyColumns
 from offpolicy.compare import compare
 from offpolicy.converters import from_d3rlpy, from_episodes, from_scope_rl
+from offpolicy.cross_fit import cross_fit
+from offpolicy.cross_fitted import CrossFit
 from offpolicy.demo import demo_log, demo_value
 from offpolicy.errors import BadFileError, BadLogError, MissingColumnError, OffPolicyError, PluginError, UsageError
 from offpolicy.evaluate import evaluate
@@ -30,6 +32,7 @@ __all__ = [
     "Bounds",
     "Candidate",
     "Columns",
+    "CrossFit",
     "Estimate",
     "Evaluation",
     "Grid",
@@ -48,6 +51,7 @@ __all__ = [
     "annotate",
     "check",
     "compare",
+    "cross_fit",
     "demo_log",
     "demo_value",
     "domain",

@@ -13,10 +13,11 @@ with an estimated behavior policy" (ICML 2019).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Protocol, overload
+from functools import partial
+from typing import Any, Protocol, TypeAlias, overload
 
 import numpy as np
 import polars as pl
@@ -28,10 +29,11 @@ from offpolicy.folds import fold_of
 from offpolicy.grid import Grid
 from offpolicy.policies import FromClassifier
 from offpolicy.protocols import Actions, Floats, Setting, States
-from offpolicy.sources import FrameSource, Source, open_log
+from offpolicy.sources import FrameSource, open_log
 from offpolicy.transitions import Transitions, transitions
 
-Folds = NDArray[np.int64]
+Folds: TypeAlias = NDArray[np.int64]
+FoldOf: TypeAlias = Callable[[pl.Series], Folds]
 
 
 @overload
@@ -107,29 +109,59 @@ def estimate_behavior(
     """
     if folds < 1:
         raise UsageError(f"folds must be at least 1, not {folds}")
+    source = open_log(log)
+    query = source.frame if isinstance(source, FrameSource) else source.lazy()
+    column = behavior_column(
+        query,
+        domain,
+        partial(fold_of, folds=folds, seed=seed),
+        folds,
+        classifier=classifier,
+        aggregate=aggregate,
+        smoothing=smoothing,
+        columns=columns,
+        keep=source,
+    )
+    return query.with_columns(column)
+
+
+def behavior_column(
+    log: pl.DataFrame | pl.LazyFrame,
+    domain: Setting,
+    part_of: FoldOf,
+    folds: int,
+    *,
+    classifier: Any = None,
+    aggregate: Grid | None = None,
+    smoothing: float = 1.0,
+    columns: Columns | None = None,
+    keep: object = None,
+) -> pl.Expr:
+    """`behavior_prob_hat` as an expression, for the log or any part of it; `part_of` gives the fold of every id.
+
+    `keep` lives as long as the expression (the owner of a temporary file).
+    """
     if not 0 <= smoothing < float("inf"):
         raise UsageError(f"smoothing must be at least 0 and finite, not {smoothing}")
-    source, columns = open_log(log), columns or Columns()
-    states = list(columns.states(source.columns, domain.state_columns))
-    episode, action = (columns.need(role, source.columns) for role in ("episode", "action"))
-    query = source.frame if isinstance(source, FrameSource) else source.lazy()
-    batches = _folded(transitions(query, domain, columns), domain, folds, seed)
+    columns, available = columns or Columns(), open_log(log).columns
+    states = list(columns.states(available, domain.state_columns))
+    episode, action = (columns.need(role, available) for role in ("episode", "action"))
+    batches = _folded(transitions(log, domain, columns), domain, part_of, folds)
     if classifier is None:
         estimate: _Estimate = _Counts.count(batches, _cells(aggregate, domain), domain.actions, folds)
     else:
         estimate = _Classifiers.fit(batches, classifier, domain.actions, folds)
 
-    def probabilities(rows: pl.Series, kept: Source = source) -> pl.Series:  # keeps a temporary file alive
+    def probabilities(rows: pl.Series, kept: object = keep) -> pl.Series:
         frame = rows.struct.unnest()
         matrix = np.stack([frame[name].to_numpy() for name in states], axis=1)
         chosen = frame[action].to_numpy().astype(np.int64)
-        seen, legal = estimate.seen(matrix, fold_of(frame[episode], folds, seed)), domain.legal(matrix)
+        seen, legal = estimate.seen(matrix, part_of(frame[episode])), domain.legal(matrix)
         found = _smoothed(seen, legal, chosen, smoothing)
         return pl.Series(ESTIMATED, found, dtype=pl.Float64)
 
     inputs = pl.struct(list(dict.fromkeys([episode, action, *states])))
-    column = inputs.map_batches(probabilities, return_dtype=pl.Float64, is_elementwise=True)
-    return query.with_columns(column.alias(ESTIMATED))
+    return inputs.map_batches(probabilities, return_dtype=pl.Float64, is_elementwise=True).alias(ESTIMATED)
 
 
 def _smoothed(seen: Floats, legal: NDArray[np.bool_], chosen: Actions, smoothing: float) -> Floats:
@@ -150,7 +182,7 @@ def _cells(aggregate: Grid | None, domain: Setting) -> Grid:
 
 
 def _folded(
-    batches: Iterator[Transitions], domain: Setting, folds: int, seed: int
+    batches: Iterator[Transitions], domain: Setting, part_of: FoldOf, folds: int
 ) -> Iterator[tuple[Transitions, Folds]]:
     """Batches with the fold of each row; refuses actions that the domain forbids, and folds without others."""
     rows = np.zeros(folds, dtype=np.int64)
@@ -163,7 +195,7 @@ def _folded(
                 f"{where}: action {batch.actions[row]} is not legal in the state {batch.states[row]}; mend the log, or "
                 "legal() of the domain"
             )
-        fold = fold_of(batch.episodes, folds, seed)
+        fold = part_of(batch.episodes)
         rows += np.bincount(fold, minlength=folds)
         yield batch, fold
     if folds > 1 and (rows == rows.sum()).any():

@@ -77,7 +77,7 @@ def share(column: str = "episode", seed: int = 0) -> pl.Expr:
     >>> log.filter(folds.share() < 0.25).select(pl.col("episode").n_unique()).collect().item()
     245
     """
-    return _expression(column, partial(share_of, seed=seed), pl.Float64)
+    return expression(column, partial(share_of, seed=seed), pl.Float64)
 
 
 def fold(folds: int, column: str = "episode", seed: int = 0) -> pl.Expr:
@@ -88,7 +88,7 @@ def fold(folds: int, column: str = "episode", seed: int = 0) -> pl.Expr:
     >>> op.demo_log(episodes=4).group_by(fold=folds.fold(2)).len().sort("fold").rows()
     [(0, 18), (1, 20)]
     """
-    return _expression(column, partial(fold_of, folds=folds, seed=seed), pl.Int64)
+    return expression(column, partial(fold_of, folds=folds, seed=seed), pl.Int64)
 
 
 def split(
@@ -114,14 +114,16 @@ def split(
     def shares(episodes: pl.Series, kept: Source = source) -> Floats:  # the query keeps a temporary file alive
         return share_of(episodes, seed)
 
-    return _sides(source.lazy(), _expression(column, shares, pl.Float64) < fraction)
+    return _sides(source.lazy(), expression(column, shares, pl.Float64) < fraction)
 
 
 def _sides(log: Frame, chosen: pl.Expr) -> tuple[Frame, Frame]:
     return log.filter(chosen), log.filter(~chosen)
 
 
-def _expression(column: str, function: Callable[[pl.Series], NDArray[Any]], dtype: type[pl.DataType]) -> pl.Expr:
+def expression(column: str, function: Callable[[pl.Series], NDArray[Any]], dtype: type[pl.DataType]) -> pl.Expr:
+    """A function of ids as an expression."""
+
     def apply(episodes: pl.Series) -> pl.Series:
         return pl.Series(episodes.name, function(episodes), dtype=dtype)
 

@@ -8,6 +8,8 @@ import polars as pl
 
 from offpolicy.annotate import annotate
 from offpolicy.check import Report, check
+from offpolicy.cross_fit import cross_fit
+from offpolicy.cross_fitted import CrossFit
 from offpolicy.evaluate import evaluate
 from offpolicy.evaluation import Evaluation
 from offpolicy.improve import improve
@@ -41,6 +43,10 @@ class OpeNamespace:
     def annotate(self, **options: Any) -> Any:
         """`offpolicy.annotate` of this frame: a frame of the same kind."""
         return annotate(self._frame, **options)
+
+    def cross_fit(self, **options: Any) -> CrossFit:
+        """`offpolicy.cross_fit` of this frame."""
+        return cross_fit(self._frame, **options)
 
     def improve(self, domain: Setting | str, **options: Any) -> Improvement:
         """`offpolicy.improve` on this frame."""

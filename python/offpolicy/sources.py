@@ -83,6 +83,10 @@ class Source(ABC):
     def lazy(self) -> pl.LazyFrame:
         """A query for the whole log, which works while this source lives."""
 
+    def pieces(self) -> list[pl.LazyFrame]:
+        """The same in pieces, of which each is sorted by itself; an episode may be in several, in any order."""
+        return [self.lazy()]
+
     def files(self) -> list[dict[str, Any]]:
         """Where the numbers come from."""
         return [{"source": name} for name in self.names]
@@ -245,6 +249,10 @@ class ParquetSource(Source):
         common = _common_types(self.paths, scans)
         return pl.concat(scan.cast(common) for scan in scans)
 
+    def pieces(self) -> list[pl.LazyFrame]:
+        """A query for each file."""
+        return [pl.scan_parquet(path, glob=False) for path in self.paths]
+
     def _need(self, names: list[str]) -> None:
         """A column that only some of the files have is refused, whatever their order."""
         for path, columns in self.columns_of.items():
@@ -272,6 +280,8 @@ def run_task(job: Pass, task: Task) -> bytes:
 
 def open_log(log: Any) -> Source:
     """The source behind any kind of log."""
+    if isinstance(log, Source):
+        return log
     if isinstance(log, pl.DataFrame):
         return FrameSource(log)
     if isinstance(log, pl.LazyFrame):

@@ -14,6 +14,7 @@ import click
 
 from offpolicy import __version__
 from offpolicy.cli.check import check
+from offpolicy.cli.cross_fit import cross_fit
 from offpolicy.cli.demo import demo
 from offpolicy.cli.evaluate import evaluate
 from offpolicy.cli.improve import improve
@@ -36,7 +37,7 @@ def commands(context: click.Context) -> None:
         context.exit(2)
 
 
-for command in (evaluate, check, improve, simulate, reproduce, plugins, demo):
+for command in (evaluate, check, cross_fit, improve, simulate, reproduce, plugins, demo):
     commands.add_command(command)
 
 

@@ -8,27 +8,15 @@ from typing import Any
 import click
 
 import offpolicy as op
-from offpolicy.cli.options import bounds_options, log_options, make_bounds
+from offpolicy.cli.options import estimate_options, log_options, make_bounds
 from offpolicy.cli.output import check_target, one_document, write_document
 from offpolicy.cli.progress import progress
-from offpolicy.estimators import ESTIMATORS
-from offpolicy.intervals import METHODS
 
 
 @click.command()
 @log_options
 @click.option("--discount", type=float, default=1.0, show_default=True, help="γ, from 0 to 1.")
-@click.option(
-    "--estimator",
-    "estimators",
-    multiple=True,
-    metavar="ID",
-    help=f"May be repeated; by default all that the columns allow of {', '.join(ESTIMATORS)}.",
-)
-@click.option("--baseline", type=float, help="The constant of dr-bsl.")
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals.")
-@click.option("--interval", type=click.Choice(list(METHODS)), default="t", show_default=True)
-@bounds_options
+@estimate_options
 @click.option("--order", type=click.Choice(["sorted", "any"]), default="sorted", help="any: sort the log first.")
 @click.option("--dedupe", type=click.Choice(["identical"]), help="Drop rows that are there twice.")
 @click.option("--truncation", type=click.Choice(["as-terminal"]), help="Take episodes that were cut as ended.")

@@ -8,7 +8,7 @@ import click
 
 import offpolicy as op
 from offpolicy.plugins import registry
-from offpolicy.protocols import Domain
+from offpolicy.protocols import Domain, ModelFitter
 
 
 def check_name(hook: str, name: str) -> str:
@@ -23,3 +23,8 @@ def check_name(hook: str, name: str) -> str:
 def make_domain(name: str, parameters: dict[str, Any]) -> Domain:
     """The domain of that name."""
     return op.domain(check_name("offpolicy_domains", name), **parameters)
+
+
+def make_fitter(name: str, parameters: dict[str, Any]) -> ModelFitter:
+    """The model fitter of that name."""
+    return op.fitter(check_name("offpolicy_model_fitters", name), **parameters)

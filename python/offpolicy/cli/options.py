@@ -11,6 +11,8 @@ import click
 
 from offpolicy.bounds import Bounds
 from offpolicy.columns import Columns, PolicyColumns, suggestion
+from offpolicy.estimators import ESTIMATORS
+from offpolicy.intervals import METHODS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -21,8 +23,9 @@ MIXTURE = "mix:"
 
 
 def log_options(command: Command) -> Command:
-    """What every command needs to read a log."""
-    options: Sequence[Callable[[Command], Command]] = (
+    """What every command needs to read a log that has the columns of its policies."""
+    return with_options(
+        command,
         log_argument,
         column_option,
         click.option(
@@ -40,6 +43,36 @@ def log_options(command: Command) -> Command:
         threads_option,
         json_option,
     )
+
+
+def estimate_options(command: Command) -> Command:
+    """What is estimated, and how its intervals are made."""
+    ids = f"May be repeated; by default all that the columns allow of {', '.join(ESTIMATORS)}."
+    return with_options(
+        command,
+        click.option("--estimator", "estimators", multiple=True, metavar="ID", help=ids),
+        click.option("--baseline", type=float, help="The constant of dr-bsl."),
+        click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals."),
+        click.option("--interval", type=click.Choice(list(METHODS)), default="t", show_default=True),
+        bounds_options,
+    )
+
+
+def bounds_options(command: Command) -> Command:
+    """What is known for certain, for the intervals that need it; `make_bounds` reads it."""
+    ends: dict[str, Any] = {"metavar": "LOWEST,HIGHEST", "callback": read_range}
+    return with_options(
+        command,
+        click.option("--reward-range", **ends, help="Bounds of a reward, for hoeffding."),
+        click.option("--ratio-bound", type=float, help="Largest possible π1/π0, for hoeffding."),
+        click.option("--q-range", **ends, help="Bounds of q_hat and v_hat, for hoeffding with dr and reg."),
+        click.option("--r-hat-range", **ends, help="Bounds of r_hat, for hoeffding with dr-v2."),
+        click.option("--fixed-length", is_flag=True, help="Every episode has H steps, which narrows hoeffding."),
+    )
+
+
+def with_options(command: Command, *options: Callable[[Command], Command]) -> Command:
+    """The command with these options, in their order."""
     for option in reversed(options):
         command = option(command)
     return command
@@ -51,31 +84,15 @@ def log_argument(command: Command) -> Command:
 
 
 def column_option(command: Command) -> Command:
-    """`--column`."""
+    """`--column`, the same everywhere."""
     text = f"Name of a column; may be repeated. Roles: {', '.join(ROLES)}."
-    return click.option("--column", "columns", multiple=True, metavar="ROLE=NAME", callback=read_columns, help=text)(
-        command
-    )
+    option = click.option("--column", "columns", multiple=True, metavar="ROLE=NAME", callback=read_columns, help=text)
+    return option(command)
 
 
 def threads_option(command: Command) -> Command:
-    """`--threads`."""
+    """`--threads`, the same everywhere."""
     return click.option("--threads", type=click.IntRange(min=1), help="By default all cores.")(command)
-
-
-def bounds_options(command: Command) -> Command:
-    """What is known for certain, for the intervals that need it; `make_bounds` reads it."""
-    ends: dict[str, Any] = {"metavar": "LOWEST,HIGHEST", "callback": read_range}
-    options: Sequence[Callable[[Command], Command]] = (
-        click.option("--reward-range", **ends, help="Bounds of a reward, for hoeffding."),
-        click.option("--ratio-bound", type=float, help="Largest possible π1/π0, for hoeffding."),
-        click.option("--q-range", **ends, help="Bounds of q_hat and v_hat, for hoeffding with dr and reg."),
-        click.option("--r-hat-range", **ends, help="Bounds of r_hat, for hoeffding with dr-v2."),
-        click.option("--fixed-length", is_flag=True, help="Every episode has H steps, which narrows hoeffding."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 def json_option(command: Command) -> Command:

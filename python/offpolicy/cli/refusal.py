@@ -28,6 +28,8 @@ WORDS = (
     (r"\bdensity=True\b", "--density"),
     (r"\bresume=True\b", "--resume"),
     (r"\bop\.check\(log\) lists", "offpolicy check lists"),
+    (r"\bfolds or train_fraction\b", "--folds or --train-fraction"),
+    (r"\btrain_fraction\b", "--train-fraction"),
 )
 
 

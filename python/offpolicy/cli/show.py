@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
@@ -41,14 +42,30 @@ UNFOLDED = 10_000
 LONG_NAME = 30
 
 
-def evaluation(ev: Evaluation, written: Path | None = None) -> None:
-    """Verdict, estimates, notes, and the file that holds them too."""
+def evaluation(ev: Evaluation, written: Path | None = None, folds: pl.DataFrame | None = None) -> None:
+    """Verdict, estimates, those of each fold, notes, and the file that holds them too."""
     out = stdout()
     verdict(out, ev)
     put(out, estimates(ev, name_width(out)))
+    if folds is not None:
+        put(out, by_fold(folds, name_width(out), rounding(ev)))
     notes(out, ev)
     if written is not None:
         line(out, Text(visible(f"written to {written}"), "dim"))
+
+
+def by_fold(folds: pl.DataFrame, widest: int, number: Callable[[float | None], str]) -> Table:
+    """The table of what each fold says alone."""
+    table = Table(**LOOK)
+    for head in folds.columns:
+        table.add_column(head.replace("_", " "), justify="left" if folds[head].dtype == pl.String else "right")
+    table.columns[1].overflow, table.columns[1].max_width = "fold", widest
+    for row in folds.iter_rows(named=True):
+        texts = {name: cell(row[name]) for name in row if folds[name].dtype == pl.String}
+        numbers = {name: number(row[name]) for name in ("value", "std_error")}
+        counts = {name: f"{row[name]:,}" for name in ("fold", "episodes", "steps", "train_episodes")}
+        table.add_row(*((texts | numbers | counts)[name] for name in row))
+    return table
 
 
 def plugins(found: Sequence[dict[str, Any]]) -> None:

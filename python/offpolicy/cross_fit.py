@@ -1,0 +1,255 @@
+"""k-fold DR, Jiang & Li (2016), 6.1: every trajectory is evaluated once, with a model that has not seen it.
+
+    fold(i) = ⌊k · share(i)⌋,    share(i) in [0, 1): a hash of the episode's id (`offpolicy.folds`)
+    V = (1/n) Σ_i DR_i(Q̂_{-fold(i)}),    Q̂_{-j} fitted to all folds but j
+
+The paper averages the estimates of k folds of equal size, which is the same mean. Folds by a hash have about equal
+sizes; the mean over trajectories is taken, so that each counts alike. Every estimate is made by `evaluate`, in one scan
+over all folds together: a model that ignores its data gives bit for bit what it would give without folds.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from offpolicy import intervals
+from offpolicy.annotator import MODELLED
+from offpolicy.behavior import behavior_column
+from offpolicy.bounds import Bounds
+from offpolicy.columns import ESTIMATED, Columns, PolicyColumns
+from offpolicy.cross_fit_arguments import (
+    read_behavior,
+    read_domain,
+    read_estimators,
+    read_fitter,
+    read_parts,
+    read_policies,
+)
+from offpolicy.cross_fitted import CrossFit, Fold
+from offpolicy.errors import BadLogError, OffPolicyError, UsageError
+from offpolicy.evaluate import ProgressFunction, Scanner, check_choice, check_size, evaluate
+from offpolicy.evaluation import Evaluation
+from offpolicy.parted_log import TEST, TRAIN, PartedLog
+from offpolicy.plan import TARGET, Plan, Settings, choose_estimators, ratio_checks
+from offpolicy.plan import Policy as TargetPolicy
+from offpolicy.protocols import Model, ModelFitter, Policy, Setting
+from offpolicy.side_by_side import values_of
+from offpolicy.sources import Source, open_log
+from offpolicy.tidy import tidy
+
+
+def cross_fit(
+    log: Any,
+    *,
+    policy: Policy | Mapping[str, Policy],
+    domain: str | Setting,
+    fitter: str | ModelFitter = "tabular",
+    folds: int | None = None,
+    train_fraction: float | None = None,
+    behavior: Any = None,
+    smoothing: float = 1.0,
+    estimators: Sequence[str] | None = None,
+    discount: float | None = None,
+    horizon: int | None = None,
+    columns: Columns | None = None,
+    seed: int = 0,
+    confidence: float = 0.95,
+    interval: str = "t",
+    bounds: Bounds | None = None,
+    baseline: float | None = None,
+    order: str = "sorted",
+    truncation: str | None = None,
+    threads: int | None = None,
+    progress: ProgressFunction | None = None,
+) -> CrossFit:
+    """What target policies would have earned, with models fitted on other episodes than those they evaluate.
+
+    The standard error is that of the values of all trajectories, s/√n; see `offpolicy.cross_fitted` for what it leaves
+    out, and for finite-sample intervals.
+
+    Parameters
+    ----------
+    log
+        Any log that `evaluate` reads, with the columns of state and action. A frame stays in memory. Everything else is
+        read in batches, once or twice a fold, and annotated in temporary Parquet files, in bounded memory where the
+        fitter needs no more (`tabular` does not).
+    policy
+        π1, or a mapping of names to several, which are evaluated in the same scan.
+    domain
+        What the log does not say: the name of a domain, one itself, or `op.LoggedDomain(...)`.
+    fitter
+        The name of a model fitter, or one made by `op.fitter(name, ...)`. It finds the log under the default names of
+        columns, beside those that `columns` gives.
+    folds
+        k, from 2 to the number of episodes; 2 by default. An episode's fold depends on its id and the seed alone, so
+        that folds differ in size and some may be empty: n folds of n episodes are close to leaving one out, but not
+        the same.
+    train_fraction
+        Instead of folds, the single split of the paper: models are fitted to the first episodes by hash, D_reg, up to
+        this fraction, and only the others, D_test, are evaluated. `reg` is reported beside: the mean of V̂(s_1) over
+        the first states of D_test.
+    behavior
+        None to take the probabilities of the log. Otherwise they are estimated, from other folds too: `"counts"` in the
+        domain's grid, an `op.Grid` to count in, or a classifier with `fit` and `predict_proba`. The result says so.
+    smoothing
+        α of the estimated probabilities; see `estimate_behavior`.
+    estimators
+        Ids; None for all that the columns allow. `dr-v2` takes P̂/P = 1.
+    discount, horizon
+        Those of the domain by default.
+    columns
+        The names of the log's columns; those of the state in the order of the domain's.
+    seed
+        Another one puts the episodes into other folds.
+    confidence, interval, bounds, baseline, order, truncation, threads
+        As in `evaluate`.
+    progress
+        Called with the folds done so far and those to do.
+
+    Examples
+    --------
+    >>> import offpolicy as op
+    >>> from offpolicy.testing import Walk
+    >>> walk = Walk()
+    >>> log = walk.simulate(walk.behavior, n=2000, seed=1)
+    >>> eager = walk.policies["eager"]
+    >>> cf = op.cross_fit(log, policy=eager, domain=walk, fitter="tabular", folds=5, estimators=["step-is", "dr"])
+    >>> truth = walk.exact_values(eager)[1][0, 3]
+    >>> bool(abs(cf["dr"].value - truth) < 3 * cf["dr"].std_error), cf["dr"].std_error < cf["step-is"].std_error
+    (True, True)
+    """
+    intervals.check(interval, confidence)
+    check_choice("order", order, ("sorted", "any"))
+    check_size("threads", threads)
+    parts = read_parts(folds, train_fraction, seed)
+    policies, fit, estimated = read_policies(policy), read_fitter(fitter), read_behavior(behavior, smoothing)
+    wanted = read_estimators(estimators, beside=[] if train_fraction is None else ["reg"])
+    setting, columns = read_domain(domain, horizon, discount), columns or Columns()
+    settings = Settings(setting.discount, _whole(setting.horizon), baseline, truncation=truncation)
+    source = open_log(log)
+    files = source.files()
+    if order == "any":
+        source, _ = tidy(source, source.columns, columns, dedupe=False)
+    _refuse(source, columns, settings, wanted, estimated is not None, threads)
+    parted = PartedLog(source, columns, setting, parts)
+    chosen = _evaluated(parted.episodes, parts.count, train_fraction)
+    if estimated is not None:
+        parted.add(behavior_column(parted.whole, setting, parts.of, parts.count, **estimated), ESTIMATED)
+    into = {name: PolicyColumns.named(str(number)) for number, name in enumerate(policies)}
+    annotated = {}
+    for done, part in enumerate(chosen):
+        if progress:
+            progress(done, len(chosen))
+        models = values_of(
+            _fit(fit, parted.others(part), setting), list(policies.values()), setting.horizon, setting.discount
+        )
+        annotated[part] = parted.annotated(part, policies, models, into, threads)
+    if progress:
+        progress(len(chosen), len(chosen))
+    estimate = partial(
+        evaluate,
+        discount=settings.discount,
+        horizon=settings.horizon,
+        baseline=baseline,
+        truncation=truncation,
+        columns=Columns(behavior_prob=columns.behavior_prob if estimated is None else ESTIMATED),
+        policies=into,
+        confidence=confidence,
+        interval=interval,
+        bounds=bounds,
+        threads=threads,
+    )
+    pooled = estimate(parted.together(annotated.values()), estimators=wanted)
+    about = {
+        "folds": parts.count if train_fraction is None else None,
+        "train_fraction": train_fraction,
+        "seed": seed,
+        "fitter": fitter if isinstance(fitter, str) else repr(fitter),
+        "domain": setting.name,
+        "behavior": behavior if behavior is None or isinstance(behavior, str) else repr(behavior),
+        "smoothing": None if behavior is None else smoothing,
+    }
+    beside = "reg is the mean of V̂(s_1) over the first states of the episodes evaluated, which the model has not seen"
+    pooled = replace(
+        pooled,
+        sources=files,
+        notes=pooled.notes + ([] if train_fraction is None else [beside]),
+        repairs=({"sorted": True} if order == "any" else {}) | pooled.repairs,
+        settings=pooled.settings | {"order": order, "columns": asdict(columns), "cross_fit": about},
+    )
+    total = sum(parted.episodes.values())
+    each = (_fold(part, parted.together([annotated[part]]), total, estimate, pooled) for part in chosen)
+    return CrossFit.pooled(pooled, tuple(each))
+
+
+def _whole(number: Any) -> Any:
+    """NumPy's integers too; what is none is refused by `Settings`."""
+    return operator.index(number) if hasattr(number, "__index__") and not isinstance(number, bool) else number
+
+
+def _refuse(
+    source: Source,
+    columns: Columns,
+    settings: Settings,
+    estimators: Sequence[str] | None,
+    estimated: bool,
+    threads: int | None,
+) -> None:
+    """Refuses what could not be evaluated in the end before a model is fitted, with the files and rows of the user."""
+    for role in ("episode", "step", "reward"):
+        columns.need(role, source.columns)
+    behavior = None if estimated else columns.with_estimates(source.columns).find("behavior_prob", source.columns)
+    ratio: dict[str, Any] | None = {"probabilities": {}} if estimated or behavior else None
+    choose_estimators([TargetPolicy(TARGET, ratio, dict.fromkeys(MODELLED, ""))], estimators, settings.baseline)
+    plan = Plan(
+        columns=columns,
+        settings=settings,
+        truncated=columns.find("truncated", source.columns),
+        policies=(),
+        mc=True,
+        extra=((behavior, ratio_checks(density=False)["behavior_prob"]),) if behavior else (),
+    )
+    Scanner(source, threads or os.cpu_count() or 1, None, None, None, plan).scan(plan, "first", None)
+
+
+def _evaluated(episodes: Mapping[int, int], folds: int, train_fraction: float | None) -> list[int]:
+    """The parts to evaluate; refuses those that leave no other to fit to."""
+    total = sum(episodes.values())
+    if train_fraction is not None:
+        for part, what in ((TEST, "evaluate"), (TRAIN, "fit a model to")):
+            if part not in episodes:
+                raise OffPolicyError(
+                    f"a train_fraction of {train_fraction:g} leaves none of {total} episodes to {what}: choose "
+                    "another one, or another seed"
+                )
+        return [TEST]
+    if folds > total:
+        raise UsageError(f"folds must be from 2 to the number of episodes, {total}, not {folds}")
+    if len(episodes) == 1:
+        raise OffPolicyError(
+            f"all {total} episodes fall into one of {folds} folds, and none is left to fit a model to: choose more "
+            "folds, or another seed"
+        )
+    return list(episodes)
+
+
+def _fit(fitter: ModelFitter, log: pl.DataFrame | pl.LazyFrame, setting: Setting) -> Model:
+    try:
+        return fitter.fit(log, setting)
+    except BadLogError as error:  # its rows are those of a part of the log
+        raise BadLogError([replace(p, file=None, row=None) for p in error.problems], error.found) from None
+
+
+def _fold(part: int, log: Source, total: int, estimate: Callable[..., Evaluation], pooled: Evaluation) -> Fold:
+    try:
+        found = estimate(log, estimators=pooled.settings["estimators"])
+    except OffPolicyError:  # what all folds together have, one may lack: weights that are not all 0
+        found = estimate(log)
+    return Fold(part, total - found.episodes, found)

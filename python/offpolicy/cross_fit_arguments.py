@@ -1,0 +1,107 @@
+"""What `cross_fit` is asked for, read and checked before a row is."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from offpolicy import plugins
+from offpolicy.errors import UsageError
+from offpolicy.estimators import check_ids
+from offpolicy.grid import Grid
+from offpolicy.parted_log import Parts
+from offpolicy.plan import BEHAVIOR, TARGET
+from offpolicy.protocols import ModelFitter, Policy, Setting
+
+#: `behavior=` to count actions in the cells of the domain's grid.
+COUNTS = "counts"
+#: What is read of a domain.
+MEMBERS = ("name", "state_columns", "actions", "horizon", "discount", "reward_range", "legal")
+
+
+def read_parts(folds: Any, train_fraction: Any, seed: int) -> Parts:
+    """k folds, 2 by default, or the two parts of a split."""
+    if train_fraction is None:
+        if folds is not None and (isinstance(folds, bool) or not hasattr(folds, "__index__") or folds < 2):
+            raise UsageError(f"folds must be a whole number from 2 to the number of episodes, not {folds!r}")
+        return Parts.folds(2 if folds is None else operator.index(folds), seed)
+    if folds is not None:
+        raise UsageError("give folds or train_fraction, not both")
+    if not (isinstance(train_fraction, int | float | np.floating) and 0 < train_fraction < 1):
+        raise UsageError(f"train_fraction must be between 0 and 1, not {train_fraction!r}")
+    return Parts.train_and_test(float(train_fraction), seed)
+
+
+def read_policies(policy: Any) -> dict[str, Policy]:
+    """Target policies by name; one alone has the name that `evaluate` gives it."""
+    found = dict(policy) if isinstance(policy, Mapping) else {TARGET: policy}
+    if not found:
+        raise UsageError("policy= names no policy")
+    for name, each in found.items():
+        if name == BEHAVIOR:
+            raise UsageError(f"{BEHAVIOR!r} is the name of the behaviour policy; choose another for a target policy")
+        if not isinstance(name, str):
+            raise UsageError(f"policies have names, and {name!r} is none")
+        if not callable(getattr(each, "probabilities", None)):
+            raise UsageError(
+                f"policy {name!r} needs a method probabilities(states, step), which {type(each).__name__} has not"
+            )
+    return found
+
+
+def read_fitter(fitter: Any) -> ModelFitter:
+    """The fitter itself, or the one of that name."""
+    if isinstance(fitter, str):
+        return plugins.fitter(fitter)
+    if not callable(getattr(fitter, "fit", None)):
+        raise UsageError(f"fitter= takes a name or an object with fit(log, domain), not {type(fitter).__name__}")
+    found: ModelFitter = fitter
+    return found
+
+
+def read_behavior(behavior: Any, smoothing: float) -> dict[str, Any] | None:
+    """How `behavior_column` is to estimate π0; None where it is logged."""
+    if behavior is None:
+        return None
+    if isinstance(behavior, Grid):
+        return {"aggregate": behavior, "smoothing": smoothing}
+    if callable(getattr(behavior, "predict_proba", None)):
+        return {"classifier": behavior, "smoothing": smoothing}
+    if not isinstance(behavior, str) or behavior != COUNTS:
+        raise UsageError(f"behavior= takes {COUNTS!r}, an op.Grid or a classifier with predict_proba, not {behavior!r}")
+    return {"smoothing": smoothing}
+
+
+def read_estimators(estimators: Any, beside: Sequence[str]) -> list[str] | None:
+    """The ids, with those that are reported beside; None for all."""
+    if estimators is None:
+        return None
+    return check_ids([*([estimators] if isinstance(estimators, str) else estimators), *beside])
+
+
+class Revised:
+    """A domain with another horizon or discount; the rest is its own."""
+
+    def __init__(self, domain: Setting, horizon: int | None, discount: float | None) -> None:
+        """Keeps the domain's own where there is no other."""
+        self._domain = domain
+        self.horizon = domain.horizon if horizon is None else horizon
+        self.discount = domain.discount if discount is None else discount
+
+    def __getattr__(self, name: str) -> Any:
+        """What is not revised."""
+        return getattr(self._domain, name)
+
+
+def read_domain(domain: Any, horizon: Any, discount: Any) -> Setting:
+    """The domain itself, or the one of that name, with this horizon and discount."""
+    found = plugins.domain(domain) if isinstance(domain, str) else domain
+    for member in MEMBERS:
+        if not hasattr(found, member):
+            raise UsageError(f"domain= takes a name or a domain, and {type(found).__name__} has no {member}")
+    setting: Any = found if horizon is None and discount is None else Revised(found, horizon, discount)
+    chosen: Setting = setting
+    return chosen

@@ -1,0 +1,156 @@
+"""A log in parts by a hash of the episode's id, under the default names of its columns.
+
+A frame stays in memory. Of everything else a part is a query, and what is added to it goes to temporary Parquet files,
+one for each piece of the log, so that memory is bounded and an episode may still be cut into files in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from offpolicy import polars_calls
+from offpolicy.annotate import annotate
+from offpolicy.columns import ESTIMATED, Columns, PolicyColumns
+from offpolicy.errors import UsageError
+from offpolicy.folds import expression, fold_of, share_of
+from offpolicy.protocols import Policy, Setting, ValueModel
+from offpolicy.scratch import ScratchFolder
+from offpolicy.sources import FrameSource, ParquetSource, Source
+
+Frame: TypeAlias = pl.DataFrame | pl.LazyFrame
+Stored: TypeAlias = list[pl.DataFrame] | list[str]
+
+TEST, TRAIN = 0, 1
+PART = "__offpolicy_part__"
+#: Roles whose columns are found under their default names from here on; `behavior_prob` keeps its own, which tells
+#: whether it was estimated.
+ROLES = ("episode", "step", "reward", "action", "terminal", "truncated")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """So many parts, numbered from 0; `of` gives the part of every id."""
+
+    count: int
+    of: Callable[[Any], NDArray[np.int64]]
+
+    @classmethod
+    def folds(cls, folds: int, seed: int) -> Parts:
+        """k folds of about the same size."""
+        return cls(folds, partial(fold_of, folds=folds, seed=seed))
+
+    @classmethod
+    def train_and_test(cls, fraction: float, seed: int) -> Parts:
+        """`TRAIN`, a fraction of the episodes, and `TEST`, the others."""
+        return cls(2, lambda ids: np.where(share_of(ids, seed) < fraction, TRAIN, TEST))
+
+
+class PartedLog:
+    """A log whose every row has its part."""
+
+    def __init__(self, source: Source, columns: Columns, domain: Setting, parts: Parts) -> None:
+        """Reads nothing yet, unless the log is a frame."""
+        self.source, self.states = source, tuple(domain.state_columns)
+        ids = columns.need("episode", source.columns)
+        added = [*default_names(columns, domain, source.columns), expression(ids, parts.of, pl.Int64).alias(PART)]
+        if isinstance(source, FrameSource):
+            self.whole: Frame = source.frame.with_columns(added)
+            self.pieces: list[Frame] = [self.whole]
+        else:
+            self.whole = source.lazy().with_columns(added)
+            self.pieces = [piece.with_columns(added) for piece in source.pieces()]
+        wanted = ("episode", "step", "reward", "truncated", columns.behavior_prob, ESTIMATED)
+        available = {*source.columns, *(role for role in ROLES if columns.renamed(role))}
+        self.kept = [name for name in dict.fromkeys(wanted) if name in available]
+
+    @cached_property
+    def folder(self) -> ScratchFolder:
+        """Where a log that is no frame is annotated."""
+        return ScratchFolder()
+
+    @cached_property
+    def first_step(self) -> int:
+        """How the first step of an episode is numbered."""
+        return int(self.whole.lazy().select(pl.col("step").min()).collect(engine="streaming").item())
+
+    @cached_property
+    def episodes(self) -> dict[int, int]:
+        """How many episodes each part has, but for those that have none."""
+        first = self.whole.lazy().filter(pl.col("step") == self.first_step)
+        return dict(sorted(first.group_by(PART).len().collect(engine="streaming").iter_rows()))
+
+    def others(self, part: int) -> Frame:
+        """The log of all parts but one."""
+        return self.whole.filter(pl.col(PART) != part).drop(PART)
+
+    def add(self, column: pl.Expr, name: str) -> None:
+        """Adds a column, which is kept."""
+        self.pieces = [piece.with_columns(column.alias(name)) for piece in self.pieces]
+        self.kept = list(dict.fromkeys([*self.kept, name]))
+
+    def annotated(
+        self,
+        part: int,
+        policies: Mapping[str, Policy],
+        models: Sequence[ValueModel],
+        into: Mapping[str, PolicyColumns],
+        threads: int | None,
+    ) -> Stored:
+        """The rows of a part with what policies and models say of them, piece by piece."""
+        columns, targets, outputs = (
+            Columns(state=self.states),
+            list(policies.values()),
+            [into[name] for name in policies],
+        )
+        names = [*self.kept, *(name for each in into.values() for name in written(each))]
+        frames: list[pl.DataFrame] = []
+        paths: list[str] = []
+        for number, piece in enumerate(self.pieces):
+            rows: Any = piece.filter(pl.col(PART) == part)
+            rows = annotate(rows, targets, models, columns, outputs, self.first_step, threads).select(names)
+            if isinstance(rows, pl.DataFrame):
+                frames.append(rows)
+            else:
+                path = self.folder.path / f"{part}-{number}.parquet"
+                polars_calls.write_parquet(rows, path, {})
+                paths.append(str(path))
+        return frames or paths
+
+    def together(self, stored: Iterable[Stored]) -> Source:
+        """What was annotated, as a log to evaluate; its problems are those of the user's log, but for their rows."""
+        every: list[Any] = [piece for part in stored for piece in part]
+        made: Source
+        if isinstance(every[0], pl.DataFrame):
+            made = FrameSource(pl.concat(every))
+        else:
+            made = ParquetSource(every, keep=self.folder)
+        made.names = [", ".join(self.source.names)] * len(every)
+        made.rows_are_the_logs = False
+        return made
+
+
+def default_names(columns: Columns, domain: Setting, available: list[str]) -> list[pl.Expr]:
+    """Renamed columns under their default names, and those of the state under the domain's."""
+    renamed = {role: columns.need(role, available) for role in ROLES if columns.renamed(role)}
+    states = columns.states(available, domain.state_columns)
+    if len(states) != len(domain.state_columns):
+        raise UsageError(
+            f"domain {domain.name!r} has the state {', '.join(domain.state_columns)}, and not {', '.join(states)}"
+        )
+    for ours, theirs in zip(domain.state_columns, states, strict=True):
+        pairs = ((ours, theirs), (f"next_{ours}", f"next_{theirs}"))
+        renamed |= {name: column for name, column in pairs if name != column and column in available}
+    return [pl.col(column).alias(name) for name, column in renamed.items()]
+
+
+def written(columns: PolicyColumns) -> list[str]:
+    """The columns that `annotate` writes."""
+    roles = (columns.target_prob, columns.q_hat, columns.v_hat, columns.r_hat)
+    return [name for name in roles if name is not None]
