@@ -30,7 +30,10 @@ Run = dict[str, Any]
 class Experiment(Protocol):
     """What is run many times."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The word after `offpolicy reproduce`."""
+        ...
 
     def settings(self) -> dict[str, Any]:
         """All that the numbers depend on but the seed, ready for JSON."""
