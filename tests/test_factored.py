@@ -1,5 +1,7 @@
 """The factored model: counts, least squares and particles against exact references."""
 
+import dataclasses
+from collections import Counter
 from fractions import Fraction
 from itertools import product
 
@@ -7,6 +9,7 @@ import numpy as np
 import offpolicy as op
 import polars as pl
 import pytest
+from offpolicy.fitters import marginals
 from offpolicy.fitters.factored import Factored
 from offpolicy.fitters.linear import LeastSquares
 
@@ -187,6 +190,30 @@ def test_v_is_the_mean_of_q_at_every_step():
     np.testing.assert_allclose(values.v_hat(states, steps), (by_state(states, steps) * q).sum(axis=1), rtol=1e-12)
     last = steps == HORIZON - 1
     np.testing.assert_allclose(q[last, 1], values.r_hat(states[last], np.ones(last.sum(), dtype=int)), rtol=1e-12)
+
+
+def test_the_start_value_is_the_mean_over_the_first_states():
+    log = make_log().filter(pl.col("step") > 0).with_columns(pl.col("step") - 1)  # first states of several kinds
+    setting = dataclasses.replace(SETTING, horizon=HORIZON - 1)
+    values = Factored(width=6).fit(log, setting).values(POLICY, HORIZON - 1, 0.9)
+    first = log.filter(pl.col("step") == 0).select(SETTING.state_columns).to_numpy()
+    assert len(np.unique(first, axis=0)) > 3
+    assert values.start_value == pytest.approx(np.mean([values.v_hat(s[None], 0)[0] for s in first]), rel=1e-12)
+
+
+def test_moves_are_counted_alike_in_a_table_and_sorted(monkeypatch):
+    rng = np.random.default_rng(8)
+    a, count = rng.integers(3, size=200), rng.integers(1, 9, size=200).astype(float)
+    x, y = rng.choice([-0.5, 2.0, 7.0], size=(2, 200))
+    expected = Counter()
+    for *move, times in zip(a, x, y, count, strict=True):
+        expected[tuple(move)] += times
+    for dense in (0, 4):
+        monkeypatch.setattr(marginals, "DENSE", dense)
+        *moves, totals = marginals._tally(a, x, y, count)
+        found = list(zip(*moves, strict=True))
+        assert found == sorted(expected)
+        assert [expected[move] for move in found] == totals.tolist()
 
 
 def test_seeds_decide_and_nothing_else(tmp_path):

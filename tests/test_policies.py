@@ -17,6 +17,7 @@ from offpolicy.policies import (
     TabularPolicy,
     Uniform,
     every_action,
+    probabilities_of,
 )
 
 ACTIONS = 3
@@ -131,6 +132,22 @@ def test_a_mixture_is_exact_to_the_last_bits(percent, shares):
     for i in range(2):
         exact = (1 - alpha) * Fraction(a[0, i]) + alpha * Fraction(b[0, i])
         assert abs(Fraction(pi[0, i]) - exact) <= 4 * Fraction(1, 2**53)
+
+
+def test_a_policy_of_several_mixtures_is_asked_once():
+    asked = []
+
+    def noted(states, step):
+        asked.append(step)
+        return TABLE[step, states[:, 0]]
+
+    policy, uniform = FromCallable(noted), Uniform(ACTIONS)
+    policies = [policy, *(Mixture(policy, uniform, alpha) for alpha in (0.0, 0.4)), uniform]
+    found = probabilities_of([*policies, Mixture(policies[2], policy, 0.5)], STATES, 2)
+    assert asked == [2]
+    for pi, alone in zip(found, policies, strict=False):
+        assert np.array_equal(pi, alone.probabilities(STATES, 2))
+    assert np.array_equal(found[4], 0.5 * found[2] + 0.5 * found[0])
 
 
 @given(st.lists(st.lists(st.floats(-1e300, 1e300), min_size=3, max_size=3), min_size=1), st.floats(1e-3, 1e3))

@@ -1,5 +1,6 @@
 """The recurrent Q-function: memory, policies of (state, step), seeds."""
 
+import pickle
 import sys
 
 import numpy as np
@@ -70,6 +71,13 @@ def test_its_policy_acts_on_state_and_step():
             chosen = policy.probabilities(np.arange(4)[:, None], t).argmax(axis=1)
             wanted = np.full(4, 2) if t == 2 else np.arange(4) // 2
             assert ((chosen == wanted) == expected).all()
+
+
+@pytest.mark.parametrize("maximize", [True, False])
+def test_its_policies_travel_to_other_processes(model, maximize):
+    policy, states = model.optimal_policy(maximize), np.linspace(-1, 1, 7)[:, None]
+    there = pickle.loads(pickle.dumps(policy))
+    assert (there.probabilities(states, 1) == policy.probabilities(states, 1)).all()
 
 
 def test_values_of_another_policy_are_refused(model):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -205,6 +205,28 @@ class FromClassifier:
             return pi
         pi[:, np.asarray(self.classifier.classes_)] = self.classifier.predict_proba(states)
         return checked(pi, "the classifier", len(states))
+
+
+def probabilities_of(policies: Sequence[Policy], states: States, step: Step) -> list[Floats]:
+    """π(a|s) of several policies; one that is part of several mixtures is asked once.
+
+    >>> import numpy as np, offpolicy as op
+    >>> from offpolicy.policies import probabilities_of
+    >>> always = op.policies.FromCallable(lambda states, step: np.tile([1.0, 0.0], (len(states), 1)))
+    >>> mixtures = [op.policies.Mixture(always, op.policies.Uniform(2), alpha) for alpha in (0.0, 0.5)]
+    >>> probabilities_of(mixtures, np.zeros((1, 1)), 0)
+    [array([[1., 0.]]), array([[0.75, 0.25]])]
+    """
+    asked: dict[int, Floats] = {}
+
+    def of(policy: Policy) -> Floats:
+        if isinstance(policy, Mixture):
+            return policy.mixed(of(policy.policy), of(policy.behavior))
+        if id(policy) not in asked:
+            asked[id(policy)] = policy.probabilities(states, step)
+        return asked[id(policy)]
+
+    return [of(policy) for policy in policies]
 
 
 def every_action(values: ValueModel, actions: int) -> Callable[[States, Step], Floats]:

@@ -1,5 +1,7 @@
 """Trajectories, synthetic donors and the simulator."""
 
+import pickle
+
 import numpy as np
 import offpolicy as op
 import polars as pl
@@ -118,6 +120,15 @@ def test_the_trained_policy_beats_the_behaviour(domain):
     )
     error = np.sqrt((ours.var() + theirs.var()) / 2000)
     assert ours.mean() > theirs.mean() + 4 * error
+
+
+def test_it_travels_as_its_options(domain):
+    assert domain.model  # which cannot travel
+    parcel = pickle.dumps(domain)
+    assert len(parcel) < 1000
+    there = pickle.loads(parcel)
+    assert there == domain
+    assert there.simulate(there.behavior, n=5, seed=1).equals(domain.simulate(domain.behavior, n=5, seed=1))
 
 
 def test_the_domain_is_found_by_name_and_plots(domain):

@@ -23,7 +23,7 @@ import polars as pl
 from offpolicy import _core, plotting
 from offpolicy.columns import suggestion
 from offpolicy.errors import UsageError
-from offpolicy.experiments import figures, mountain_car, safe_improvement, sailing
+from offpolicy.experiments import figures, kdd98, mountain_car, safe_improvement, sailing
 from offpolicy.experiments.claims import Claim
 from offpolicy.experiments.errors import Errors
 from offpolicy.experiments.runs import Experiment, Run, complete
@@ -84,6 +84,14 @@ def _gains(experiment: Any, runs: Sequence[Run]) -> tuple[pl.DataFrame, list[Cla
     return gains.numbers(), safe_improvement.claims(gains)
 
 
+def _donations(experiment: Any, runs: Sequence[Run]) -> tuple[pl.DataFrame, list[Claim]]:
+    return kdd98.numbers(experiment, runs), kdd98.claims(experiment, runs)
+
+
+def _over_alpha(numbers: pl.DataFrame, title: str) -> Any:
+    return figures.errors_over(numbers, "alpha", "α", f"{title}, {numbers['donors'][0]}")
+
+
 def _over_sizes(numbers: pl.DataFrame, title: str) -> Any:
     return figures.errors_over(numbers, "size", "|D_test|", title, panels="alpha")
 
@@ -93,6 +101,7 @@ PAPER: Mapping[str, Paper] = {
         "Fig. 1", mountain_car.RUNS, 10, mountain_car.experiment, _splits(mountain_car.claims), _over_sizes
     ),
     "sailing": Paper("Fig. 2", sailing.RUNS, 6, sailing.experiment, _splits(sailing.claims), _over_sizes),
+    "kdd98": Paper("Fig. 3", kdd98.RUNS, 6, kdd98.experiment, _donations, _over_alpha),
     "safe-improvement": Paper(
         "Fig. 4", safe_improvement.RUNS, 6, safe_improvement.experiment, _gains, figures.gains_over_size
     ),

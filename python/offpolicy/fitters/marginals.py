@@ -19,6 +19,8 @@ from offpolicy.protocols import Actions, Floats, States
 
 #: A state as the numbers of its features' values: (n, k).
 Numbers = NDArray[np.uint32]
+#: Moves are counted in a table, unless it would have more than so many places a move; then they are sorted.
+DENSE = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +113,15 @@ def _tally(a: Actions, x: Floats, y: Floats, count: Floats) -> tuple[Actions, Fl
     """Each distinct (a, x, y) once, with the sum of its counts."""
     before, after = np.unique(x), np.unique(y)
     code = (a * len(before) + np.searchsorted(before, x)) * len(after) + np.searchsorted(after, y)
-    codes, index = np.unique(code, return_inverse=True)
+    if code.max(initial=0) < DENSE * len(code):
+        sums: Floats = np.bincount(code, weights=count).astype(float)
+        codes = np.flatnonzero(sums)
+        total = sums[codes]
+    else:
+        codes, index = np.unique(code, return_inverse=True)
+        total = np.bincount(index, weights=count, minlength=len(codes)).astype(float)
     rest, y_number = np.divmod(codes, max(len(after), 1))
     a_number, x_number = np.divmod(rest, max(len(before), 1))
-    total: Floats = np.bincount(index, weights=count, minlength=len(codes)).astype(float)
     return a_number, before[x_number], after[y_number], total
 
 

@@ -34,6 +34,7 @@ from offpolicy import _core
 from offpolicy.errors import UsageError
 from offpolicy.fitters.linear import LinearReward
 from offpolicy.fitters.marginals import Marginals, Numbers
+from offpolicy.policies import probabilities_of
 from offpolicy.protocols import Actions, Floats, Policy, States, Step
 
 #: From (n, actions) values Q̂ of layer t to its n values V̂.
@@ -119,8 +120,8 @@ class Layers:
         probabilities: list[list[Floats]] = [[] for _ in policies]
         for t in range(horizon):
             states = layers[t].states
-            for policy, rows in zip(policies, probabilities, strict=True):
-                rows.append(policy.probabilities(states, t))
+            for rows, pi in zip(probabilities, probabilities_of(policies, states, t), strict=True):
+                rows.append(pi)
             if t + 1 == horizon:
                 break
             mean = np.mean([rows[t] for rows in probabilities], axis=0)
@@ -153,6 +154,12 @@ class ParticleValues:
     def horizon(self) -> int:
         """How many steps the values are for."""
         return len(self.layers.layers)
+
+    @property
+    def start_value(self) -> float:
+        """The mean of V̂ over the first states of the log, without asking for them."""
+        first = self.layers.layers[0]
+        return float(first.mass @ (self.additive[0].of(first.numbers) + self.rest[0]))
 
     def q_hat(self, states: States, actions: Actions, step: Step) -> Floats:
         """Q̂(s, a), n values."""
@@ -254,7 +261,8 @@ def backward(
         layer = layers.layers[t]
         q = reward.every_action(layer.states) + discount * after.expected_of_every_action(layer.numbers)
         if t + 1 < len(layers.layers):
-            q += discount * rest_after[layers.successors[t]].mean(axis=2)
+            places = layers.successors[t]
+            q += discount * (rest_after.take(places) @ np.full(places.shape[2], 1 / places.shape[2]))
         after = after.before(layer.mass @ pi[t], marginals, reward, discount)
         value = (pi[t] * q).sum(axis=1) if backup is None else backup(t, q)
         rest_after = value - after.of(layer.numbers)

@@ -106,8 +106,7 @@ class RecurrentModel:
 
     def optimal_policy(self, maximize: bool = True) -> Policy:
         """Greedy by A of (state, step): one step of improvement on the behaviour policy; or the worst."""
-        sign = 1.0 if maximize else -1.0
-        return EpsilonGreedy(lambda states, step: sign * self.advantages(states, step), 0.0, self.domain.legal)
+        return EpsilonGreedy(self.advantages if maximize else self._drawbacks, 0.0, self.domain.legal)
 
     def values(self, policy: Policy, horizon: int, discount: float) -> ValueModel:
         """Refused: this model has values of the behaviour policy alone."""
@@ -115,6 +114,9 @@ class RecurrentModel:
             "a recurrent model knows the behaviour policy's returns along whole histories, not the values of another "
             "policy; take its optimal_policy(), and evaluate that with a model such as 'factored', 'tabular' or 'fqe'"
         )
+
+    def _drawbacks(self, states: States, step: Step) -> Floats:
+        return -self.advantages(states, step)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,10 @@ class Kdd98(Domain):
             raise UsageError(f"donors must be at least 1, not {self.donors}")
         if self.noise not in ("none", "residual"):
             raise UsageError(f"noise must be 'none' or 'residual', not {self.noise!r}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Travels to other processes as its options; the simulator is fitted again where it arrives."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def file(self) -> Path | None:
