@@ -257,6 +257,17 @@ class Counting:
         return Table(moves, rewards, domain)
 
 
+class Recording(Counting):
+    """Remembers the episodes of each fit."""
+
+    def __init__(self):
+        self.fits = []
+
+    def fit(self, log, domain):
+        self.fits.append(set(log.lazy().collect()["episode"]))
+        return super().fit(log, domain)
+
+
 class Table:
     """The model of `Counting`."""
 

@@ -5,7 +5,7 @@ import json
 import offpolicy as op
 import polars as pl
 import pytest
-from faulty import Counting
+from faulty import Recording
 from improving import EAGER, LOG, POLICIES, SMALL, WALK, Proposing, by_policies
 from logs import file_pieces
 from offpolicy import scoring
@@ -13,17 +13,6 @@ from offpolicy.folds import split
 from offpolicy.generators.mixture import Mixture
 from offpolicy.policies import Mixture as Mixed
 from offpolicy.protocols import LoggedDomain
-
-
-class Recording(Counting):
-    """Remembers the episodes of each fit."""
-
-    def __init__(self):
-        self.fits = []
-
-    def fit(self, log, domain):
-        self.fits.append(set(log.lazy().collect()["episode"]))
-        return super().fit(log, domain)
 
 
 def bits(result):

@@ -181,7 +181,7 @@ def test_truncated_episodes_are_refused_unless_taken_as_ended(walked):
     assert found.evaluation.repairs["truncated_as_terminal"] == 1
 
 
-CAR = ("--domain", "mountain-car", "--domain-set", "horizon=12", "--policy", "mix:along-velocity:0.5")
+CAR = ("--domain", "mountain-car", "--set", "horizon=12", "--policy", "mix:along-velocity:0.5")
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +207,7 @@ def car_cross(path, **options):
         (["--train-fraction", 0.4, "--estimator", "dr"], {"train_fraction": 0.4, "estimators": ["dr"]}),
         (["--behavior", "counts", "--smoothing", 0.5, "--discount", 0.9],
          {"behavior": "counts", "smoothing": 0.5, "discount": 0.9}),
-        (["--set", "unseen-reward=-0.5"], {"fitter": op.fitter("tabular", unseen_reward=-0.5)}),
+        (["--fitter-set", "unseen-reward=-0.5"], {"fitter": op.fitter("tabular", unseen_reward=-0.5)}),
         (["--horizon", 20, "--confidence", 0.9, "--interval", "hoeffding", "--reward-range=-1,0", "--ratio-bound", 2],
          {"horizon": 20, "confidence": 0.9, "interval": "hoeffding",
           "bounds": op.Bounds(reward=(-1.0, 0.0), ratio=2.0)}),
@@ -239,7 +239,7 @@ def test_people_see_verdict_estimates_folds_and_the_file(car_log, tmp_path):
     [
         (["--domain", "mountain-carr"], 2, "did you mean 'mountain-car'"),
         (["--fitter", "tabula"], 2, "did you mean 'tabular'"),
-        (["--set", "cellss=3"], 2, "has no parameter 'cellss'; did you mean 'cells'"),
+        (["--fitter-set", "cellss=3"], 2, "has no parameter 'cellss'; did you mean 'cells'"),
         (["--policy", "along"], 2, "has no policy 'along'"),
         (["--policy", "behavior"], 2, "'behavior' is the name of the behaviour policy"),
         (["--folds", 1], 2, "folds"),

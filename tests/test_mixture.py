@@ -6,7 +6,7 @@ import numpy as np
 import offpolicy as op
 import polars as pl
 import pytest
-from faulty import Counting, Table
+from faulty import Recording, Table
 from offpolicy.folds import split
 from offpolicy.generators.mixture import Mixture
 from offpolicy.policies import FromCallable, Uniform
@@ -18,15 +18,8 @@ RIGHT = FromCallable(lambda states, step: np.tile([0.0, 0.0, 1.0], (len(states),
 LEFT = FromCallable(lambda states, step: np.tile([1.0, 0.0, 0.0], (len(states), 1)))
 
 
-class Recording(Counting):
-    """Remembers the episodes of each fit; right is best and left is worst."""
-
-    def __init__(self):
-        self.fits = []
-
-    def fit(self, log, domain):
-        self.fits.append(set(log.lazy().collect()["episode"]))
-        return super().fit(log, domain)
+class Opposed(Recording):
+    """Right is best and left is worst."""
 
     def model(self, moves, rewards, domain):
         model = Table(moves, rewards, domain)
@@ -35,7 +28,7 @@ class Recording(Counting):
 
 
 def test_the_papers_candidates():
-    fitter = Recording()
+    fitter = Opposed()
     found = list(Mixture(fitter).candidates(LOG, WALK))
     expected = list(product((0.2, 0.4, 0.6, 0.8), (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)))
     assert [(candidate.train_fraction, candidate.policy.alpha) for candidate in found] == expected
@@ -44,7 +37,7 @@ def test_the_papers_candidates():
 
 
 def test_a_model_sees_its_share_of_the_episodes_alone():
-    fitter = Recording()
+    fitter = Opposed()
     list(Mixture(fitter, splits=(0.2, 0.7)).candidates(LOG, WALK))
     assert fitter.fits == [set(split(LOG, fraction)[0]["episode"]) for fraction in (0.2, 0.7)]
 
@@ -52,19 +45,19 @@ def test_a_model_sees_its_share_of_the_episodes_alone():
 def test_the_policy_is_between_the_best_and_the_behaviour_policy():
     states = np.array([[3], [1]])
     for maximize, best in ((True, [0, 0, 1]), (False, [1, 0, 0])):
-        (found,) = Mixture(Recording(), (0.5,), (0.3,), maximize).candidates(LOG, WALK)
+        (found,) = Mixture(Opposed(), (0.5,), (0.3,), maximize).candidates(LOG, WALK)
         expected = 0.7 * np.array(best) + 0.3 * WALK.behavior.probabilities(states, 0)
         assert np.allclose(found.policy.probabilities(states, 0), expected, rtol=0, atol=1e-15)
 
 
 def test_it_keeps_the_protocol():
-    check_generator(Mixture(Recording(), alphas=(0.0, 0.5)))
+    check_generator(Mixture(Opposed(), alphas=(0.0, 0.5)))
 
 
 def test_every_kind_of_log_gives_the_same_candidates(tmp_path):
     path = tmp_path / "log.parquet"
     LOG.write_parquet(path)
-    fitters = [Recording() for _ in range(3)]
+    fitters = [Opposed() for _ in range(3)]
     for fitter, log in zip(fitters, (LOG, LOG.lazy(), path), strict=True):
         list(Mixture(fitter, splits=(0.4,)).candidates(log, WALK))
     assert fitters[0].fits == fitters[1].fits == fitters[2].fits
@@ -73,14 +66,14 @@ def test_every_kind_of_log_gives_the_same_candidates(tmp_path):
 def test_a_log_without_a_simulator_needs_the_behaviour_policy():
     setting = op.LoggedDomain(("place",), 3, WALK.horizon, WALK.reward_range)
     with pytest.raises(op.UsageError, match=r"domain 'log' has no behavior policy.*give Mixture\(behavior=policy\)"):
-        list(Mixture(Recording()).candidates(LOG, setting))
+        list(Mixture(Opposed()).candidates(LOG, setting))
     given = Uniform(3, WALK.legal)
-    (found,) = Mixture(Recording(), (0.5,), (1.0,), behavior=given).candidates(LOG, setting)
+    (found,) = Mixture(Opposed(), (0.5,), (1.0,), behavior=given).candidates(LOG, setting)
     assert found.policy.behavior is given
 
 
 def test_a_fitter_may_be_named(monkeypatch):
-    monkeypatch.setattr(op.plugins, "fitter", lambda name: Recording() if name == "mine" else None)
+    monkeypatch.setattr(op.plugins, "fitter", lambda name: Opposed() if name == "mine" else None)
     assert len(list(op.generator("mixture", fitter="mine", splits=(0.5,)).candidates(LOG, WALK))) == 10
 
 
@@ -101,4 +94,4 @@ def test_what_makes_no_sense_is_refused(options, says):
 
 def test_the_log_is_a_frame_with_a_column_of_ids():
     with pytest.raises(op.MissingColumnError, match="no column 'episode'"):
-        list(Mixture(Recording()).candidates(LOG.select(pl.exclude("episode")), WALK))
+        list(Mixture(Opposed()).candidates(LOG.select(pl.exclude("episode")), WALK))

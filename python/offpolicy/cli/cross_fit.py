@@ -14,9 +14,8 @@ from offpolicy.cli.options import (
     estimate_options,
     json_option,
     log_argument,
-    make_bounds,
+    parameters_option,
     read_mixture,
-    read_parameters,
     threads_option,
 )
 from offpolicy.cli.output import check_target, one_document, write_document
@@ -24,14 +23,12 @@ from offpolicy.cli.progress import progress
 from offpolicy.cross_fit_arguments import COUNTS
 from offpolicy.domain_policies import domain_policy
 
-PARAMETERS: dict[str, Any] = {"multiple": True, "metavar": "NAME=VALUE", "callback": read_parameters}
-
 
 @click.command(name="cross-fit")
 @log_argument
 @column_option
 @click.option("--domain", required=True, metavar="NAME", help="What made the log; `offpolicy plugins` lists them.")
-@click.option("--domain-set", "domain_parameters", **PARAMETERS, help="A parameter of the domain; may be repeated.")
+@parameters_option("--set", "parameters", "the domain")
 @click.option(
     "--policy",
     "policies",
@@ -41,7 +38,7 @@ PARAMETERS: dict[str, Any] = {"multiple": True, "metavar": "NAME=VALUE", "callba
     help="A target policy that the domain offers; mix:NAME:ALPHA is (1-ALPHA)·NAME + ALPHA·behavior. May be repeated.",
 )
 @click.option("--fitter", default="tabular", show_default=True, metavar="NAME", help="What fits the model.")
-@click.option("--set", "parameters", **PARAMETERS, help="A parameter of the fitter; may be repeated.")
+@parameters_option("--fitter-set", "fitter_parameters", "the fitter")
 @click.option("--folds", type=click.IntRange(min=2), help="k, at most the number of episodes; 2 by default.")
 @click.option("--train-fraction", type=float, help="Instead of folds: the share of episodes to fit the model to.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Another one makes other folds.")
@@ -58,16 +55,11 @@ PARAMETERS: dict[str, Any] = {"multiple": True, "metavar": "NAME=VALUE", "callba
 def cross_fit(
     log: tuple[str, ...],
     domain: str,
-    domain_parameters: dict[str, Any],
+    parameters: dict[str, Any],
     policies: tuple[str, ...],
     fitter: str,
-    parameters: dict[str, Any],
+    fitter_parameters: dict[str, Any],
     estimators: tuple[str, ...],
-    reward_range: tuple[float, float] | None,
-    ratio_bound: float | None,
-    q_range: tuple[float, float] | None,
-    r_hat_range: tuple[float, float] | None,
-    fixed_length: bool,
     as_json: bool,
     out: Path | None,
     **settings: Any,
@@ -77,14 +69,13 @@ def cross_fit(
     LOG is a Parquet file, a folder or a glob; several form one log. Rows are sorted by episode and step.
     """
     target = None if out is None else check_target(out)
-    made, fitted_by = make_domain(domain, domain_parameters), make_fitter(fitter, parameters)
-    settings["bounds"] = make_bounds(reward_range, ratio_bound, q_range, r_hat_range, fixed_length)
+    made, fitted_by = make_domain(domain, parameters), make_fitter(fitter, fitter_parameters)
     with progress(hidden=as_json, doing="fitting", unit="folds") as advance:
         cf = op.cross_fit(
             list(log),
             policy={name: domain_policy(made, *read_mixture(name)) for name in policies},
             domain=made,
-            fitter=fitted_by if parameters else fitter,
+            fitter=fitted_by if fitter_parameters else fitter,
             estimators=list(estimators) or None,
             progress=advance,
             **settings,

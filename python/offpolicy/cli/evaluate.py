@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import offpolicy as op
-from offpolicy.cli.options import estimate_options, log_options, make_bounds
+from offpolicy.cli.options import estimate_options, log_options
 from offpolicy.cli.output import check_target, one_document, write_document
 from offpolicy.cli.progress import progress
 
@@ -28,11 +28,6 @@ def evaluate(
     out: Path | None,
     one_pass: bool,
     estimators: tuple[str, ...],
-    reward_range: tuple[float, float] | None,
-    ratio_bound: float | None,
-    q_range: tuple[float, float] | None,
-    r_hat_range: tuple[float, float] | None,
-    fixed_length: bool,
     **settings: Any,
 ) -> int:
     """Estimate what target policies would have earned.
@@ -41,7 +36,6 @@ def evaluate(
     """
     target = None if out is None else check_target(out)
     settings["estimators"] = list(estimators) or None
-    settings["bounds"] = make_bounds(reward_range, ratio_bound, q_range, r_hat_range, fixed_length)
     if one_pass:
         settings["passes"] = 1
     with progress(hidden=as_json) as advance:

@@ -14,9 +14,8 @@ from offpolicy.cli.options import (
     column_option,
     json_option,
     log_argument,
-    make_bounds,
+    parameters_option,
     read_mixture,
-    read_parameters,
     threads_option,
 )
 from offpolicy.cli.output import check_target, check_writable, one_document
@@ -31,14 +30,7 @@ from offpolicy.protocols import Domain, Policy
 @click.command()
 @log_argument
 @click.option("--domain", "domain_name", required=True, metavar="NAME", help="One that `offpolicy plugins` lists.")
-@click.option(
-    "--set",
-    "parameters",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=read_parameters,
-    help="A parameter of the domain; may be repeated.",
-)
+@parameters_option("--set", "parameters", "the domain")
 @click.option("--generator", metavar="NAME", help="Where the candidates come from; by default mixture.")
 @click.option(
     "--policy",
@@ -79,11 +71,6 @@ def improve(
     policies: tuple[str, ...],
     out: Path | None,
     as_json: bool,
-    reward_range: tuple[float, float] | None,
-    ratio_bound: float | None,
-    q_range: tuple[float, float] | None,
-    r_hat_range: tuple[float, float] | None,
-    fixed_length: bool,
     **settings: Any,
 ) -> int:
     """Find the policy with the highest lower bound, if it beats the one that made the log.
@@ -95,7 +82,6 @@ def improve(
     domain = make_domain(domain_name, parameters)
     check_name("offpolicy_model_fitters", settings["fitter"])
     settings["generator"] = choose_generator(generator, policies, domain)
-    settings["bounds"] = make_bounds(reward_range, ratio_bound, q_range, r_hat_range, fixed_length)
     with progress(hidden=as_json, doing="evaluating", unit="candidates") as advance:
         best = op.improve(list(log), domain, progress=advance, **settings)
     written = [] if out is None else best.save(out)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -59,16 +60,28 @@ def estimate_options(command: Command) -> Command:
 
 
 def bounds_options(command: Command) -> Command:
-    """What is known for certain, for the intervals that need it; `make_bounds` reads it."""
+    """What is known for certain, for the intervals that need it; the command gets it as `bounds`."""
     ends: dict[str, Any] = {"metavar": "LOWEST,HIGHEST", "callback": read_range}
+    names = ("reward_range", "ratio_bound", "q_range", "r_hat_range", "fixed_length")
+
+    @functools.wraps(command)
+    def with_bounds(**given: Any) -> Any:
+        return command(bounds=make_bounds(*(given.pop(name) for name in names)), **given)
+
     return with_options(
-        command,
+        cast(Command, with_bounds),
         click.option("--reward-range", **ends, help="Bounds of a reward, for hoeffding."),
         click.option("--ratio-bound", type=float, help="Largest possible π1/π0, for hoeffding."),
         click.option("--q-range", **ends, help="Bounds of q_hat and v_hat, for hoeffding with dr and reg."),
         click.option("--r-hat-range", **ends, help="Bounds of r_hat, for hoeffding with dr-v2."),
         click.option("--fixed-length", is_flag=True, help="Every episode has H steps, which narrows hoeffding."),
     )
+
+
+def parameters_option(flag: str, name: str, whose: str) -> Callable[[Command], Command]:
+    """`--set NAME=VALUE` and its like."""
+    text = f"A parameter of {whose}; may be repeated."
+    return click.option(flag, name, multiple=True, metavar="NAME=VALUE", callback=read_parameters, help=text)
 
 
 def with_options(command: Command, *options: Callable[[Command], Command]) -> Command:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from offpolicy.cli.options import json_option, read_parameters
+from offpolicy.cli.options import json_option, parameters_option
 from offpolicy.cli.output import one_document
 from offpolicy.cli.progress import progress
 from offpolicy.cli.refusal import INTERRUPTED
@@ -32,14 +32,7 @@ ALL = "all"
     metavar="FOLDER",
     help="Write to a folder of this one, named as the experiment.",
 )
-@click.option(
-    "--set",
-    "options",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=read_parameters,
-    help="Another setting of the experiment, such as substeps=1; may be repeated.",
-)
+@parameters_option("--set", "options", "the experiment's domain, such as substeps=1")
 @json_option
 def reproduce(name: str, out: Path, options: dict[str, Any], as_json: bool, **settings: Any) -> int:
     """Repeat an experiment of the paper: its figure, its numbers, and which of its claims hold.

@@ -12,7 +12,7 @@ import polars as pl
 import offpolicy as op
 from offpolicy import plotting, simulation
 from offpolicy.cli.names import make_domain
-from offpolicy.cli.options import json_option, read_mixture, read_parameters
+from offpolicy.cli.options import json_option, parameters_option, read_mixture
 from offpolicy.cli.output import check_writable, one_document
 from offpolicy.cli.progress import progress
 from offpolicy.domain_policies import domain_policy
@@ -36,14 +36,7 @@ FILE = click.Path(path_type=Path)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same log.")
 @click.option("--out", type=FILE, required=True, metavar="FILE", help="Write the log here, as Parquet.")
 @click.option("--force", is_flag=True, help="Overwrite the file of --out.")
-@click.option(
-    "--set",
-    "parameters",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=read_parameters,
-    help="A parameter of the domain; may be repeated.",
-)
+@parameters_option("--set", "parameters", "the domain")
 @click.option("--plot", type=FILE, metavar="FILE", help="Draw an episode: .svg, .png, .html or .json.")
 @click.option("--plot-episode", type=click.IntRange(min=0), default=0, show_default=True, help="Which one to draw.")
 @json_option
