@@ -48,7 +48,7 @@ def test_simulating_prints_what_the_readme_says(tmp_path, monkeypatch):
     assert run.out in README
 
 
-@pytest.mark.parametrize("heading", ["A model of the log", "Cross-fitting"])
+@pytest.mark.parametrize("heading", ["A model of the log", "Cross-fitting", "Which estimator, in your domain"])
 def test_a_section_prints_what_it_says(heading, capsys):
     section = README.split(f"### {heading}\n")[1]
     code = re.search(r"```python\n(.*?)```", section, re.DOTALL).group(1)
