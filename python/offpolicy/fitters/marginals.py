@@ -128,11 +128,11 @@ def _tally(a: Actions, x: Floats, y: Floats, count: Floats) -> tuple[Actions, Fl
 def _pooled(a: Actions, x: Floats, y: Floats, count: Floats, actions: int) -> tuple[Actions, Floats, Floats, Floats]:
     """The same moves, and those of all actions together for each action and value that have none."""
     _, any_x, any_y, any_count = _tally(np.zeros_like(a), x, y, count)
-    added = [(a, x, y, count)]
-    for action in range(actions):
-        none = ~np.isin(any_x, x[a == action])
-        added.append((np.full(none.sum(), action), any_x[none], any_y[none], any_count[none]))
-    return _joined(added)
+    known = np.unique(any_x)
+    seen = np.zeros((actions, len(known)), dtype=bool)
+    seen[a, np.searchsorted(known, x)] = True
+    action, move = np.nonzero(~seen[:, np.searchsorted(known, any_x)])
+    return _joined([(a, x, y, count), (action, any_x[move], any_y[move], any_count[move])])
 
 
 def _nearest_value(values: Floats, x: NDArray[np.number]) -> NDArray[np.intp]:

@@ -24,7 +24,8 @@ so that a policy that ignores the state is evaluated exactly, whatever the width
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -76,13 +77,16 @@ class Layer:
     marginals: Marginals
     numbers: Numbers
     mass: Floats
-    codes: NDArray[np.int64] = field(init=False)
-    points: NDArray[np.float32] = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Prepares the search."""
-        object.__setattr__(self, "codes", _codes(self.marginals, self.numbers))
-        object.__setattr__(self, "points", _points(self.marginals, self.numbers))
+    @cached_property
+    def codes(self) -> NDArray[np.int64]:
+        """A number for each state, to find it by."""
+        return _codes(self.marginals, self.numbers)
+
+    @cached_property
+    def points(self) -> NDArray[np.float32]:
+        """The states in units of the features' spread, to measure distances."""
+        return _points(self.marginals, self.numbers)
 
     @property
     def states(self) -> Floats:

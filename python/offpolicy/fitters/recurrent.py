@@ -30,9 +30,10 @@ from offpolicy.transitions import transitions
 
 @dataclass(frozen=True)
 class Recurrent:
-    """Fits a GRU by Adam on the CPU; the same seed gives the same model. Needs the extra `recurrent` (JAX).
+    """Fits a GRU by Adam on the CPU; needs the extra `recurrent` (JAX).
 
-    All trajectories are held in memory.
+    All trajectories are held in memory. The same seed gives the same model where there are as many processors: sums of
+    32-bit floats are split among them.
 
     >>> from offpolicy.fitters.recurrent import Recurrent
     >>> Recurrent(hidden=16).epochs
