@@ -4,7 +4,7 @@ import numpy as np
 import offpolicy as op
 import pytest
 from coin import Coin
-from offpolicy.experiments.claims import as_good, better, every
+from offpolicy.experiments.claims import as_good, better, every, greater, no_less
 from offpolicy.experiments.runs import complete
 
 
@@ -55,10 +55,21 @@ def test_a_claim_is_held_not_held_or_undecided():
     assert better("", small, large, names).verdict == "held"
     assert better("", large, small, names).verdict == "not held"
     assert better("", small, other, names).verdict == "undecided"
-    assert as_good("", small, other, names).verdict == "held"
     assert as_good("", large, small, names).verdict == "not held"
+    assert as_good("", small, large, names).verdict == "held"
+    assert as_good("", small, small, names).verdict == "held"  # within the margin, whatever their errors
+    assert as_good("", small, other, names).verdict == "undecided"  # 500 runs of noise
+    assert as_good("", small[:1], small[:1], names).verdict == "undecided"
+    assert as_good("", small[:0], small[:0], names).verdict == "undecided"
     assert better("", np.array([1.0, 1.1]), np.array([2.0, 2.2]), names).verdict == "undecided"  # two runs: t = -21
     assert better("", small[:1], large[:1], names).verdict == "undecided"
+    ones = np.ones(9)
+    assert better("", 0 * ones, ones, names).verdict == "held"  # no spread at all
+    assert greater("", 2 * ones, ones, names).verdict == "held"
+    assert greater("", small, small + 1, names).verdict == "not held"
+    assert no_less("", ones, ones + 0.4, names, margin=0.5).verdict == "not held"  # behind beyond doubt
+    assert no_less("", small, small, names, margin=0.5).verdict == "held"
+    assert no_less("", small[:4], other[:4], names, margin=0.01).verdict == "undecided"
     parts = [better("", small, large, names), better("", small, other, names)]
     assert every("", parts).verdict == "undecided"
     assert every("", [*parts, better("", large, small, names)]).verdict == "not held"

@@ -138,7 +138,7 @@ def _rows(
             for i, size in enumerate(experiment.sizes):
                 errors = np.array([run["estimates"][i][policy][estimator] - value for run in runs])
                 about = {"policy": policy, "estimator": estimator, "size": size}
-                rows.append(about | summary(errors, np.full(len(errors), error)))
+                rows.append(about | summary(errors, np.full(len(errors), error), shared=True))
     return rows
 
 

@@ -82,12 +82,13 @@ def test_a_run_is_what_plain_loops_find(run):
         assert all(run["on_all"][name][k] == pytest.approx(on_all[name], rel=1e-9) for name in run["on_all"])
 
 
-def test_the_truth_by_spread_starts_is_that_of_plain_simulation():
-    car = op.domain("mountain-car")
+@pytest.mark.parametrize("options", [{}, {"start": "valley"}, {"substeps": 1, "stop": "after-step"}], ids=str)
+def test_the_truth_by_spread_starts_is_that_of_plain_simulation(options):
+    car = op.domain("mountain-car", **options)
     value, error = true_value(car, car.behavior, np.random.SeedSequence(2))
     plain = op.evaluate(car.simulate(car.behavior, 5000, seed=3), discount=0.99, estimators=["mc"])["mc"]
     assert abs(value - plain.value) < 4 * np.hypot(error, plain.std_error)
-    assert error < plain.std_error
+    assert error < 1.1 * plain.std_error
 
 
 def made_up_runs(dr: float, wis: float, count: int = 400) -> list[dict]:

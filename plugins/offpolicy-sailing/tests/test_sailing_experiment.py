@@ -59,7 +59,7 @@ def made_up_runs(scales: dict[str, float], count: int = 300) -> list[dict]:
     ],
 )
 def test_claims_follow_the_runs(changed, expected):
-    scales = {"step-is": 9.0, "step-wis": 2.0, "dr": 2.0, "dr-bsl": 9.0, "reg": 9.0, "two-fold": 1.0} | changed
+    scales = {"step-is": 9.0, "step-wis": 1.5, "dr": 2.0, "dr-bsl": 9.0, "reg": 9.0, "two-fold": 1.0} | changed
     runs = made_up_runs(scales)
     for run in runs:  # WIS loses at α = 0.75 alone
         run["on_all"]["step-wis"][3] = -50 + 4 * (run["on_all"]["step-wis"][3] + 50)

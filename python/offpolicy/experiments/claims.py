@@ -1,11 +1,14 @@
-"""Claims about errors, decided by a paired test over runs.
+"""Claims about runs, decided by a paired t test at the 1% level.
 
-A claim "A is better than B" compares squared errors run by run, d = e_A² − e_B². At level 1%, two-sided,
+"A is better than B" compares squared errors run by run, d = e_A² − e_B², "A is greater than B" numbers, d = b − a:
 
     t = d̄ / (s_d/√n):   held if t < −q,  not held if t > q,  otherwise undecided,
 
-with q the quantile of Student's t for n - 1 degrees of freedom. "A is as good as B" is held unless B is better by the
-same test.
+with q the two-sided quantile of Student's t for n - 1 degrees of freedom. To say that A is as good as B needs evidence
+too, that A is behind by less than a margin: d is then e_A² − 1.1² e_B², or b − a − margin, with the one-sided quantile;
+"not held" is that B is better, by the test above.
+
+The RMSEs that are shown as evidence are those of the errors as they are, with what the truth's own error adds.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from offpolicy import _core
 from offpolicy.protocols import Floats
 
 LEVEL = 0.01
+#: An error that is larger by less than this factor is as good.
+MARGIN = 1.1
 
 
 @dataclass(frozen=True)
@@ -38,28 +43,29 @@ class Claim:
 
 def better(text: str, a: Floats, b: Floats, names: tuple[str, str]) -> Claim:
     """A has a smaller squared error than B; both are errors of the same runs."""
-    t, q = paired(a, b), _quantile(len(a))
-    verdict = "held" if t < -q else "not held" if t > q else "undecided"
-    return Claim(text, verdict, _evidence(a, b, names, t))
+    t = _t(np.square(a) - np.square(b))
+    return Claim(text, _verdict(t, len(a)), f"{_rmses(a, b, names)}, t = {t:.1f}")
 
 
 def as_good(text: str, a: Floats, b: Floats, names: tuple[str, str]) -> Claim:
-    """B is not better than A."""
-    t = paired(a, b)
-    return Claim(text, "not held" if t > _quantile(len(a)) else "held", _evidence(a, b, names, t))
+    """The error of A is at most 1.1 times that of B."""
+    behind = _t(np.square(a) - np.square(b))
+    t = _t(np.square(a) - np.square(MARGIN * b))
+    evidence = f"{_rmses(a, b, names)}, t = {behind:.1f}, and {t:.1f} with a margin of {MARGIN - 1:.0%}"
+    return Claim(text, _verdict_with_margin(behind, t, len(a)), evidence)
 
 
 def greater(text: str, a: Floats, b: Floats, names: tuple[str, str]) -> Claim:
     """A is greater than B on average; both are numbers of the same runs."""
-    t, q = _t(b - a), _quantile(len(a))
-    verdict = "held" if t < -q else "not held" if t > q else "undecided"
-    return Claim(text, verdict, _means(a, b, names, -t))
-
-
-def no_less(text: str, a: Floats, b: Floats, names: tuple[str, str]) -> Claim:
-    """B is not greater than A on average."""
     t = _t(b - a)
-    return Claim(text, "not held" if t > _quantile(len(a)) else "held", _means(a, b, names, -t))
+    return Claim(text, _verdict(t, len(a)), f"{_means(a, b, names)}, t = {-t:.1f}")
+
+
+def no_less(text: str, a: Floats, b: Floats, names: tuple[str, str], margin: float) -> Claim:
+    """A is less than B by no more than the margin, on average."""
+    behind, t = _t(b - a), _t(b - a - margin)
+    evidence = f"{_means(a, b, names)}, t = {-behind:.1f}, and {-t:.1f} with a margin of {margin:g}"
+    return Claim(text, _verdict_with_margin(behind, t, len(a)), evidence)
 
 
 def every(text: str, parts: Sequence[Claim]) -> Claim:
@@ -69,24 +75,35 @@ def every(text: str, parts: Sequence[Claim]) -> Claim:
     return Claim(text, verdict, "; ".join(f"{part.text}: {part.verdict} ({part.evidence})" for part in parts))
 
 
-def paired(a: Floats, b: Floats) -> float:
-    """t of the difference of squared errors."""
-    return _t(np.square(a) - np.square(b))
-
-
 def _t(d: Floats) -> float:
-    error = float(d.std(ddof=1)) / math.sqrt(len(d)) if len(d) > 1 else 0.0
-    return float(d.mean()) / error if error > 0 else 0.0
+    """Of the mean of differences; without spread it is 0 or without end."""
+    if len(d) < 2:
+        return 0.0
+    mean, error = float(d.mean()), float(d.std(ddof=1)) / math.sqrt(len(d))
+    return mean / error if error > 0 else math.copysign(math.inf, mean) if mean else 0.0
 
 
-def _quantile(runs: int) -> float:
-    return _core.student_t_quantile(1 - LEVEL / 2, runs - 1) if runs > 1 else math.inf
+def _verdict(t: float, runs: int) -> str:
+    q = _quantile(1 - LEVEL / 2, runs)
+    return "held" if t < -q else "not held" if t > q else "undecided"
 
 
-def _evidence(a: Floats, b: Floats, names: tuple[str, str], t: float) -> str:
+def _verdict_with_margin(behind: float, t: float, runs: int) -> str:
+    if behind > _quantile(1 - LEVEL / 2, runs):
+        return "not held"
+    return "held" if t < -_quantile(1 - LEVEL, runs) else "undecided"
+
+
+def _quantile(p: float, runs: int) -> float:
+    return _core.student_t_quantile(p, runs - 1) if runs > 1 else math.inf
+
+
+def _rmses(a: Floats, b: Floats, names: tuple[str, str]) -> str:
+    if not len(a):
+        return f"{names[0]} and {names[1]}: too few runs"
     rmse = [math.sqrt(float(np.square(errors).mean())) for errors in (a, b)]
-    return f"RMSE {names[0]} {rmse[0]:.4g}, {names[1]} {rmse[1]:.4g}, t = {t:.1f}"
+    return f"RMSE {names[0]} {rmse[0]:.4g}, {names[1]} {rmse[1]:.4g}"
 
 
-def _means(a: Floats, b: Floats, names: tuple[str, str], t: float) -> str:
-    return f"{names[0]} {a.mean():.4g}, {names[1]} {b.mean():.4g}, t = {t:.1f}"
+def _means(a: Floats, b: Floats, names: tuple[str, str]) -> str:
+    return f"{names[0]} {a.mean():.4g}, {names[1]} {b.mean():.4g}"

@@ -7,6 +7,7 @@ The truth V of a run may itself be an estimate; what its error adds to the squar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -73,22 +74,25 @@ class Errors:
                 yield {"estimator": estimator, "size": size, "alpha": alpha} | relative
 
 
-def summary(errors: Floats, truth_errors: Floats) -> dict[str, float]:
-    """RMSE and bias over runs, each with its Monte-Carlo error."""
+def summary(errors: Floats, truth_errors: Floats, shared: bool = False) -> dict[str, float | None]:
+    """RMSE and bias over runs, each with its Monte-Carlo error, which one run has not.
+
+    Where all runs `share` a simulated truth, its error ε moves all errors alike: the bias by ε, and the RMSE by about
+    ε · bias / RMSE.
+    """
     root, error = root_mean_square(errors, truth_errors)
-    spread = float(errors.std(ddof=1)) / np.sqrt(len(errors)) if len(errors) > 1 else 0.0
-    return {
-        "rmse": root,
-        "rmse_error": error,
-        "bias": float(errors.mean()),
-        "bias_error": float(spread),
-    }
+    bias, n = float(errors.mean()), len(errors)
+    bias_error = float(errors.std(ddof=1) / math.sqrt(n)) if n > 1 else None
+    if shared and error is not None and bias_error is not None and root > 0:
+        common = float(truth_errors[0])
+        error, bias_error = math.hypot(error, common * bias / root), math.hypot(bias_error, common)
+    return {"rmse": root, "rmse_error": error, "bias": bias, "bias_error": bias_error}
 
 
-def root_mean_square(errors: Floats, truth_errors: Floats) -> tuple[float, float]:
+def root_mean_square(errors: Floats, truth_errors: Floats) -> tuple[float, float | None]:
     """Root of the mean square over runs, less what the truth's error adds, and its Monte-Carlo error."""
     squares = np.square(errors) - np.square(truth_errors)
-    root = float(np.sqrt(max(float(squares.mean()), 0.0)))
+    root = math.sqrt(max(float(squares.mean()), 0.0))
     if root == 0 or len(squares) < 2:
-        return root, 0.0
-    return root, float(squares.std(ddof=1) / np.sqrt(len(squares)) / (2 * root))
+        return root, None
+    return root, float(squares.std(ddof=1) / math.sqrt(len(squares)) / (2 * root))

@@ -65,7 +65,7 @@ def gains_over_size(numbers: pl.DataFrame, title: str) -> Any:
     data = numbers.with_columns(
         pl.col("estimator").replace({name: LOOKS[name][0] for name in shown}),
         pl.col("panel").replace({"maximize": "π_train maximises", "minimize": "π_train minimises"}),
-        pl.format("C = {}", pl.col("caution").cast(pl.Int64)).alias("C"),
+        pl.Series("C", [f"C = {caution:g}" for caution in numbers["caution"]]),
         (pl.col("gain") - BARS * pl.col("gain_error")).alias("low"),
         (pl.col("gain") + BARS * pl.col("gain_error")).alias("high"),
     )

@@ -14,7 +14,7 @@ from offpolicy import plugins
 from offpolicy.experiments.claims import Claim, better, every
 from offpolicy.experiments.errors import Errors
 from offpolicy.experiments.splits import ALPHAS, Splits
-from offpolicy.protocols import Domain, Floats, Policy
+from offpolicy.protocols import Floats, Policy
 from offpolicy.simulation import draw
 
 SIZES = (10, 100, 1000, 2000, 3000, 4000, 4900, 4990)
@@ -23,7 +23,6 @@ RUNS = 4000
 RIVALS = ("step-is", "step-wis")
 #: Starts a side; their square is the number of roll-outs a target.
 SIDE = 80
-LOW, HIGH = np.array([-1.2, -0.07]), np.array([0.6, 0.07])
 
 
 def experiment(**options: Any) -> Splits:
@@ -33,7 +32,7 @@ def experiment(**options: Any) -> Splits:
     return Splits("mountain-car", domain, fitter, true_value, 2000, SIZES, 5000, baseline=-1.0)
 
 
-def true_value(domain: Domain, policy: Policy, seed: np.random.SeedSequence, side: int = SIDE) -> tuple[float, float]:
+def true_value(domain: Any, policy: Policy, seed: np.random.SeedSequence, side: int = SIDE) -> tuple[float, float]:
     """V(π) and its standard error, by stratified starts."""
     rng = np.random.default_rng(seed)
     returns = rolled(domain, policy, rng, side).reshape(side, side)
@@ -42,10 +41,11 @@ def true_value(domain: Domain, policy: Policy, seed: np.random.SeedSequence, sid
     return float(returns.mean()), float(np.sqrt(spread / returns.size))
 
 
-def rolled(domain: Domain, policy: Policy, rng: np.random.Generator, side: int) -> Floats:
+def rolled(domain: Any, policy: Policy, rng: np.random.Generator, side: int) -> Floats:
     """The discounted return from one start in each cell."""
     corner = np.stack(np.meshgrid(np.arange(side), np.arange(side), indexing="ij"), axis=-1).reshape(-1, 2)
-    states = LOW + (corner + rng.random(corner.shape)) / side * (HIGH - LOW)
+    low, high = np.array(domain.start_range).T
+    states = low + (corner + rng.random(corner.shape)) / side * (high - low)
     running, total, weight = np.arange(len(states)), np.zeros(len(states)), 1.0
     for t in range(domain.horizon):
         actions = draw(policy.probabilities(states, t), rng)

@@ -3,7 +3,8 @@
 D_eval is split: the first |D_test| episodes are evaluated, the others fit the model of REG and DR. For each α the
 target is (1-α) π_train + α π0, with π_train from data of its own. 2-fold DR fits on each half and evaluates the other.
 
-REG is the mean of V̂(s_1) over the first states of the episodes that its model was fitted to.
+REG is the mean of V̂(s_1) over the first states of the episodes that its model was fitted to. Estimates are cropped to
+the possible returns, those of the two halves of 2-fold DR each for itself.
 """
 
 from __future__ import annotations
@@ -63,11 +64,12 @@ class Splits:
         domain, behavior = self.domain, self.domain.behavior
         best = self.fitter.fit(self._log(self.train, trained), domain).optimal_policy()
         targets = [Mixture(best, behavior, alpha) for alpha in ALPHAS]
-        truths = [self.truth(domain, target, stream) for target, stream in zip(targets, rolled.spawn(4), strict=True)]
+        truths = [
+            self.truth(domain, target, stream)
+            for target, stream in zip(targets, rolled.spawn(len(ALPHAS)), strict=True)
+        ]
         log = self._log(self.total, evaluated)
-        scored = annotate(log, targets[0], columns=self._states)
-        rho = pl.col("target_prob") / pl.col("behavior_prob")
-        scored = scored.with_columns(((1 - alpha) * rho + alpha).alias(f"{alpha}") for alpha in ALPHAS)
+        scored = with_ratios(annotate(log, best, columns=self._states, threads=1), ALPHAS)
         found: dict[str, list[list[float]]] = {name: [] for name in (*ESTIMATORS, "reg")}
         for size in self.sizes:
             by_alpha, reg = self._estimates(*cut(scored, size), targets, ESTIMATORS)
@@ -119,6 +121,12 @@ class Splits:
         total = sum(self.domain.discount**t for t in range(self.domain.horizon))
         low, high = (bound * total for bound in self.domain.reward_range)
         return min(max(value, low), high)
+
+
+def with_ratios(log: pl.DataFrame, alphas: Sequence[float], prefix: str = "") -> pl.DataFrame:
+    """The log with ρ_t of (1-α)π + απ0 in a column for each α, named by it; `target_prob` is that of π."""
+    rho = pl.col("target_prob") / pl.col("behavior_prob")
+    return log.with_columns(((1 - alpha) * rho + alpha).alias(f"{prefix}{alpha}") for alpha in alphas)
 
 
 def cut(log: pl.DataFrame, episodes: int) -> tuple[pl.DataFrame, pl.DataFrame]:

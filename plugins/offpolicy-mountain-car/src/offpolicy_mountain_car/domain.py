@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 LEFT_WALL, GOAL = -1.2, 0.6
+VALLEY = -0.6, -0.4
 TOP_SPEED = 0.07
 PUSH, GRAVITY = 0.001, 0.0025
 STARTS = ("uniform", "valley")
@@ -82,14 +83,19 @@ class MountainCar(Domain):
         """What else can be simulated by name."""
         return {"along-velocity": AlongVelocity()}
 
+    @property
+    def start_range(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Lowest and highest x and v of a first state, which is anywhere between with the same probability."""
+        if self.start == "uniform":
+            return (LEFT_WALL, GOAL), (-TOP_SPEED, TOP_SPEED)
+        return VALLEY, (0.0, 0.0)
+
     def reset(self, n: int, rng: np.random.Generator) -> States:
         """First states."""
         states = np.zeros((n, 2), order="F")
-        if self.start == "uniform":
-            states[:, 0] = rng.uniform(LEFT_WALL, GOAL, n)
-            states[:, 1] = rng.uniform(-TOP_SPEED, TOP_SPEED, n)
-        else:
-            states[:, 0] = rng.uniform(-0.6, -0.4, n)
+        for column, (low, high) in enumerate(self.start_range):
+            if low < high:
+                states[:, column] = rng.uniform(low, high, n)
         return states
 
     def step(
