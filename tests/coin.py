@@ -1,6 +1,7 @@
 """A small experiment, where other processes find it."""
 
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Coin:
-    """A number a run; run 3 kills its process the first time, where a folder is given."""
+    """A number a run; run 3 kills its process the first time, where a folder is given; runs after 1 take `seconds`."""
 
     name: str = "coin"
     bias: float = 0.0
     dies_in: str | None = None
+    seconds: float = 0.0
 
     def settings(self) -> dict[str, Any]:
         return {"bias": self.bias}
@@ -25,4 +27,6 @@ class Coin:
             if not mark.exists():
                 mark.touch()
                 os._exit(1)
+        if seed.spawn_key[0] > 1:
+            time.sleep(self.seconds)
         return {"x": self.bias + float(np.random.default_rng(seed).random())}

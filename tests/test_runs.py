@@ -1,5 +1,11 @@
 """Runs of an experiment: the same numbers for any number of processes, any interruption, any dead process."""
 
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import offpolicy as op
 import pytest
@@ -73,3 +79,59 @@ def test_a_claim_is_held_not_held_or_undecided():
     parts = [better("", small, large, names), better("", small, other, names)]
     assert every("", parts).verdict == "undecided"
     assert every("", [*parts, better("", large, small, names)]).verdict == "not held"
+
+
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from coin import Coin
+from offpolicy.experiments.runs import complete
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    complete(Coin(seconds=600), 7, seed=5, folder=folder, workers=2, progress=lambda done, _: print(done, flush=True))
+"""
+
+
+def test_ctrl_c_ends_the_processes_and_keeps_what_is_done(expected, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(INTERRUPTED)
+    folder = tmp_path / "cut"
+    folder.mkdir()
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    command = [sys.executable, str(script), str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as process:
+        try:
+            while process.stdout.readline() != "2\n":
+                assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=60)  # its runs take ten minutes
+        finally:
+            process.kill()
+    assert process.returncode != 0
+    assert len((folder / "runs.jsonl").read_text().splitlines()) == 3
+    assert complete(Coin(), 7, seed=5, folder=folder, resume=True, workers=1) == expected
+
+
+def test_a_damaged_line_is_named(expected, tmp_path):
+    file = tmp_path / "whole" / "runs.jsonl"
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([*lines[:2], lines[2][:9], *lines[3:], ""]))
+    with pytest.raises(op.BadFileError, match=r"runs\.jsonl.*line 3 is damaged"):
+        complete(Coin(), 7, seed=5, folder=tmp_path / "whole", resume=True, workers=1)
+
+
+def test_what_cannot_travel_is_refused(tmp_path):
+    class Local(Coin):
+        pass
+
+    with pytest.raises(op.UsageError, match=r"cannot travel to other processes.*workers=1"):
+        complete(Local(), 2, seed=0, folder=tmp_path, workers=2)
+
+
+def test_the_environment_is_left_as_it_was(tmp_path, monkeypatch):
+    monkeypatch.delenv("POLARS_MAX_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    complete(Coin(), 2, seed=0, folder=tmp_path, workers=2)
+    assert "POLARS_MAX_THREADS" not in os.environ
+    assert os.environ["OMP_NUM_THREADS"] == "3"

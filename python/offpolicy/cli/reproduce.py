@@ -18,7 +18,7 @@ ALL = "all"
 @click.command()
 @click.argument("name", metavar="EXPERIMENT")
 @click.option("--runs", type=click.IntRange(min=1), help="How many; the paper's number by default.")
-@click.option("--quick", is_flag=True, help="A few runs, in under a minute.")
+@click.option("--quick", is_flag=True, help="A few runs of each, about a minute.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; one a processor by default.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same figure."
@@ -46,8 +46,11 @@ def reproduce(name: str, out: Path, options: dict[str, Any], as_json: bool, **se
         raise click.UsageError("--set belongs to one experiment, not to all")
     if settings["quick"] and settings["runs"] is not None:
         raise click.UsageError("give --runs or --quick, not both")
+    names = list(reproduction.PAPER) if name == ALL else [name]
+    for each in names:
+        reproduction.check(each, out / each, settings["resume"])
     results = []
-    for each in reproduction.PAPER if name == ALL else [name]:
+    for each in names:
         try:
             with progress(hidden=as_json, doing=each, unit="runs") as advance:
                 result = reproduction.reproduce(each, out=out / each, options=options, progress=advance, **settings)
@@ -56,9 +59,9 @@ def reproduce(name: str, out: Path, options: dict[str, Any], as_json: bool, **se
             return INTERRUPTED
         results.append(result)
         if not as_json:
-            from offpolicy.cli import show
+            from offpolicy.cli import show_reproduction
 
-            show.reproduction(result)
+            show_reproduction.reproduction(result)
     if as_json:
         documents = [{**result.to_dict(), "folder": str(result.folder)} for result in results]
         click.echo(one_document(documents[0] if name != ALL else {"experiments": documents}))

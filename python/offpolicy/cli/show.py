@@ -23,7 +23,6 @@ from offpolicy.check import Report
 from offpolicy.cli.output import visible
 from offpolicy.cli.refusal import in_our_words
 from offpolicy.evaluation import Estimate, Evaluation
-from offpolicy.experiments.reproduction import Result
 from offpolicy.plan import BEHAVIOR
 from offpolicy.verdict import LEVELS
 
@@ -33,7 +32,6 @@ LOOK: dict[str, Any] = {
     "pad_edge": False,
     "padding": (0, 1, 0, 0),
 }
-CLAIMS = {"held": "bold green", "undecided": "bold yellow", "not held": "bold red"}
 COLOURS = {"reliable": "bold green", "fragile": "bold yellow", "unusable": "bold red"}
 NONE = "–"
 MOST_DECIMALS = 6
@@ -97,16 +95,6 @@ def simulation(made: dict[str, Any]) -> None:
     for file in (made["out"], made["plot"]):
         if file is not None:
             line(out, Text(visible(f"written to {file}"), "dim"))
-
-
-def reproduction(result: Result) -> None:
-    """The claims, each with its verdict and evidence, and where everything is."""
-    out = stdout()
-    line(out, Text(f"{result.name}: {result.runs} runs, seed {result.seed}"))
-    for claim in result.claims:
-        line(out, Text.assemble((f"  {claim.verdict}", CLAIMS[claim.verdict]), f"  {claim.text}"))
-        line(out, Text(f"    {claim.evidence}", style="dim"))
-    line(out, Text(f"figure.svg, figure.png, result.json and runs.jsonl are in {result.folder}"))
 
 
 def report(found: Report) -> None:

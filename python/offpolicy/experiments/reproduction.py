@@ -20,13 +20,13 @@ from typing import Any
 
 import polars as pl
 
-from offpolicy import _core, plotting
+from offpolicy import _core, plotting, plugins
 from offpolicy.columns import suggestion
 from offpolicy.errors import UsageError
 from offpolicy.experiments import figures, kdd98, mountain_car, safe_improvement, sailing
 from offpolicy.experiments.claims import Claim
 from offpolicy.experiments.errors import Errors
-from offpolicy.experiments.runs import Experiment, Run, complete
+from offpolicy.experiments.runs import FILE, Experiment, Run, already, complete
 from offpolicy.files import whole_file
 
 #: Numbers and claims of an experiment's runs.
@@ -38,6 +38,7 @@ class Paper:
     """An experiment of the paper: how it is made, how many runs it has, what is read from them."""
 
     figure: str
+    domain: str
     runs: int
     quick: int
     make: Callable[..., Experiment]
@@ -98,12 +99,18 @@ def _over_sizes(numbers: pl.DataFrame, title: str) -> Any:
 
 PAPER: Mapping[str, Paper] = {
     "mountain-car": Paper(
-        "Fig. 1", mountain_car.RUNS, 10, mountain_car.experiment, _splits(mountain_car.claims), _over_sizes
+        "Fig. 1",
+        "mountain-car",
+        mountain_car.RUNS,
+        10,
+        mountain_car.experiment,
+        _splits(mountain_car.claims),
+        _over_sizes,
     ),
-    "sailing": Paper("Fig. 2", sailing.RUNS, 6, sailing.experiment, _splits(sailing.claims), _over_sizes),
-    "kdd98": Paper("Fig. 3", kdd98.RUNS, 6, kdd98.experiment, _donations, _over_alpha),
+    "sailing": Paper("Fig. 2", "sailing", sailing.RUNS, 6, sailing.experiment, _splits(sailing.claims), _over_sizes),
+    "kdd98": Paper("Fig. 3", "kdd98", kdd98.RUNS, 6, kdd98.experiment, _donations, _over_alpha),
     "safe-improvement": Paper(
-        "Fig. 4", safe_improvement.RUNS, 6, safe_improvement.experiment, _gains, figures.gains_over_size
+        "Fig. 4", "mountain-car", safe_improvement.RUNS, 6, safe_improvement.experiment, _gains, figures.gains_over_size
     ),
 }
 
@@ -123,16 +130,14 @@ def reproduce(
     """Repeats an experiment of the paper and writes what was found to the folder `out`.
 
     `runs` are the paper's unless given; `quick` does a few. With `resume` a folder that has runs is gone on with.
-    `options` are those of the experiment, such as `{"substeps": 1}` for Mountain Car.
+    `options` are those of the experiment's domain, such as `{"substeps": 1}` for Mountain Car.
     """
-    if name not in PAPER:
-        hint = suggestion(name, PAPER) or f"; there are {', '.join(PAPER)}"
-        raise UsageError(f"there is no experiment {name!r}{hint}")
-    paper, folder = PAPER[name], Path(out)
+    folder = Path(out)
+    check(name, folder, resume)
+    paper = PAPER[name]
     count = runs if runs is not None else paper.quick if quick else paper.runs
     if count < 1:
         raise UsageError(f"runs must be at least 1, not {count}")
-    plotting.picture_format(Path("figure.svg"))
     experiment = paper.make(**(options or {}))
     folder.mkdir(parents=True, exist_ok=True)
     workers = workers or os.cpu_count() or 1
@@ -151,6 +156,17 @@ def reproduce(
     for kind in ("svg", "png"):
         plotting.save(chart, folder / f"figure.{kind}")
     return result
+
+
+def check(name: str, folder: Path, resume: bool) -> None:
+    """Refuses what could not be done, before any run."""
+    if name not in PAPER:
+        hint = suggestion(name, PAPER) or f"; there are {', '.join(PAPER)}"
+        raise UsageError(f"there is no experiment {name!r}{hint}")
+    plotting.picture_format(Path("figure.svg"))
+    plugins.registry().find("offpolicy_domains", PAPER[name].domain)
+    if (folder / FILE).exists() and not resume:
+        raise already(folder / FILE)
 
 
 class _Clock:

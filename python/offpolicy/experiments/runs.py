@@ -14,19 +14,23 @@ import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from itertools import islice
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors import BadFileError, OffPolicyError, UsageError
 from offpolicy.files import whole_file
 
 #: Where the runs are.
 FILE = "runs.jsonl"
 #: What tells libraries how many threads to use.
 THREADS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+#: Seconds between looks for Ctrl-C.
+PATIENCE = 0.2
 #: How often a run is tried again when its process dies.
 TRIES = 3
 
@@ -80,6 +84,11 @@ def complete(
     return [done[index] for index in range(runs)]
 
 
+def already(file: Path) -> UsageError:
+    """What to say where there are runs and nobody asked to go on with them."""
+    return UsageError(f"{file} has runs already: go on with resume=True, or choose another folder")
+
+
 def _append(lines: Any, document: dict[str, Any]) -> None:
     lines.write(json.dumps(document, allow_nan=False) + "\n")
     lines.flush()
@@ -89,16 +98,24 @@ def _finished(file: Path, header: dict[str, Any], resume: bool) -> dict[int, Run
     if not file.exists():
         return {}
     if not resume:
-        raise UsageError(f"{file} has runs already: go on with resume=True, or choose another folder")
+        raise already(file)
     text = file.read_text(encoding="utf-8")
     whole = text[: text.rfind("\n") + 1]
     first, *rest = whole.splitlines() or [""]
-    if whole and json.loads(first) != json.loads(json.dumps(header)):
+    if whole and first != json.dumps(header, allow_nan=False):
         raise OffPolicyError(f"{file} has runs of other settings; choose another folder")
     if whole != text:
         file.write_text(whole, encoding="utf-8")
-    runs = map(json.loads, rest)
-    return {run.pop("run"): run for run in runs}
+    return dict(_run(file, number, line) for number, line in enumerate(rest, start=2))
+
+
+def _run(file: Path, number: int, line: str) -> tuple[int, Run]:
+    try:
+        run = json.loads(line)
+        return int(run.pop("run")), run
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        why = f"line {number} is damaged ({error}): delete it, and its run is done again"
+        raise BadFileError(str(file), why) from None
 
 
 def _results(experiment: Experiment, seed: int, todo: list[int], workers: int) -> Iterator[tuple[int, Run]]:
@@ -107,12 +124,10 @@ def _results(experiment: Experiment, seed: int, todo: list[int], workers: int) -
         for index in todo:
             yield index, experiment.run(_stream(seed, index))
         return
+    _check_travels(experiment)
     tries: dict[int, int] = dict.fromkeys(todo, 0)
     while tries:
-        context = multiprocessing.get_context("spawn")
-        # A process a core: Polars and NumPy need no threads of their own.
-        os.environ |= {name: os.environ.get(name, "1") for name in THREADS}
-        with ProcessPoolExecutor(workers, context, _start, (experiment, seed)) as pool:
+        with _pool(workers, experiment, seed) as pool:
             try:
                 for index, result in _collect(pool, list(tries), 2 * workers):
                     del tries[index]
@@ -121,10 +136,40 @@ def _results(experiment: Experiment, seed: int, todo: list[int], workers: int) -
                 for index in list(tries)[: 2 * workers]:
                     tries[index] += 1
                     if tries[index] == TRIES:
-                        raise OffPolicyError(f"run {index}: its process died {TRIES} times") from None
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+                        raise OffPolicyError(
+                            f"run {index}: its process died {TRIES} times; a script that uses several processes must "
+                            'do its work under `if __name__ == "__main__":`'
+                        ) from None
+
+
+@contextmanager
+def _pool(workers: int, experiment: Experiment, seed: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes of one thread each; when their work is not wanted any more they are ended, not waited for."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ |= {name: value or "1" for name, value in before.items()}
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start, (experiment, seed))
+    try:
+        yield pool
+    except BaseException:
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+
+
+def _check_travels(experiment: Experiment) -> None:
+    """Refuses what cannot be sent to another process, before one is started."""
+    try:
+        ForkingPickler.dumps(experiment)
+    except Exception as error:
+        raise UsageError(
+            f"{experiment.name} cannot travel to other processes ({error}): use workers=1, or define its functions and "
+            "policies in a module"
+        ) from None
 
 
 def _collect(pool: ProcessPoolExecutor, todo: list[int], ahead: int) -> Iterator[tuple[int, Run]]:
@@ -134,7 +179,8 @@ def _collect(pool: ProcessPoolExecutor, todo: list[int], ahead: int) -> Iterator
         waiting |= {pool.submit(_work, index) for index in islice(queue, ahead - len(waiting))}
         if not waiting:
             return
-        finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+        # Polars' handler of signals lets no wait end early: only one that ends by itself sees Ctrl-C.
+        finished, waiting = wait(waiting, timeout=PATIENCE, return_when=FIRST_COMPLETED)
         yield from (future.result() for future in finished)
 
 
