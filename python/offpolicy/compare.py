@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from offpolicy import _core, plotting, plugins
+from offpolicy import _core, plotting
+from offpolicy.arguments import read_domain, read_fitter, read_policies, whole
 from offpolicy.errors import UsageError
 from offpolicy.estimators import ESTIMATORS, check_ids
 from offpolicy.experiments import figures
@@ -21,9 +23,6 @@ from offpolicy.experiments.runs import Run, complete
 from offpolicy.files import whole_file
 from offpolicy.protocols import Domain, ModelFitter, Policy
 from offpolicy.scratch import ScratchFolder
-
-#: Streams of random numbers: those of the truth are none of the runs'.
-TRUTH = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -94,9 +93,10 @@ def compare(
         mean return of so many episodes; its error is taken off.
     seed, workers
         The same seed gives the same numbers for any number of processes. Functions travel to other processes only if
-        they are defined in a module.
+        they are defined in a module, and a script must do its work under `if __name__ == "__main__":` then.
     out, resume
-        A folder to keep the runs in, and whether to go on with those that it has.
+        A folder to keep the runs in, and whether to go on with those that it has; the names of policies and functions
+        stand for them there.
 
     Examples
     --------
@@ -111,15 +111,16 @@ def compare(
     >>> found.table.filter(size=200).sort("rmse")["estimator"].to_list()
     ['dr', 'step-is', 'zero']
     """
-    world: Any = plugins.domain(domain) if isinstance(domain, str) else domain
-    ids = [one for one in estimators if isinstance(one, str)]
-    functions = {getattr(one, "__name__", repr(one)): one for one in estimators if not isinstance(one, str)}
-    _check(ids, functions, estimators, policies, sizes, runs, folds)
-    fit = None
-    if functions or needs_model(ids):
-        fit = plugins.fitter(fitter) if isinstance(fitter, str) else fitter
-    experiment = Comparison(world, dict(policies), ids, functions, sorted(sizes), fit, folds, baseline)
-    known = _known(truth, policies) if truth is not None else true_values(world, policies, truth_episodes, seed + TRUTH)
+    world: Any = read_domain(domain, None, None)
+    targets = read_policies(policies)
+    ids, functions = _estimators(estimators)
+    fit = read_fitter(fitter) if functions or needs_model(ids) else None
+    sizes = _sizes(sizes, whole("folds", folds, 2) if fit else 1)
+    limits = {"runs": (runs, 1), "workers": (workers, 1), "seed": (seed, 0), "truth_episodes": (truth_episodes, 2)}
+    for name, (number, least) in limits.items():
+        whole(name, number, least)
+    experiment = Comparison(world, targets, ids, functions, sizes, fit, folds, baseline)
+    known = _known(truth, targets) if truth is not None else true_values(world, targets, truth_episodes, seed)
     scratch = ScratchFolder() if out is None else None
     folder = scratch.path if scratch else Path(str(out))
     folder.mkdir(parents=True, exist_ok=True)
@@ -145,27 +146,34 @@ def _rows(
 def _known(truth: Mapping[str, float], policies: Mapping[str, Policy]) -> dict[str, tuple[float, float]]:
     if set(truth) != set(policies):
         raise UsageError(f"truth= must have the policies {', '.join(policies)}, not {', '.join(truth)}")
+    for name, value in truth.items():
+        if not isinstance(value, int | float | np.floating) or not math.isfinite(value):
+            raise UsageError(f"truth= of policy {name!r} must be a finite number, not {value!r}")
     return {name: (float(truth[name]), 0.0) for name in policies}
 
 
-def _check(
-    ids: Sequence[str],
-    functions: Mapping[str, Estimator],
-    estimators: Sequence[str | Estimator],
-    policies: Mapping[str, Policy],
-    sizes: Sequence[int],
-    runs: int,
-    folds: int,
-) -> None:
-    if not policies or not estimators or not sizes:
-        raise UsageError("compare needs at least one policy, one estimator and one size")
+def _estimators(estimators: Any) -> tuple[list[str], dict[str, Estimator]]:
+    """Ids, and functions by their names."""
+    given = [estimators] if isinstance(estimators, str) or callable(estimators) else list(estimators)
+    ids = [one for one in given if isinstance(one, str)]
+    for one in given:
+        if not isinstance(one, str) and not callable(one):
+            raise UsageError(f"an estimator is an id or a function of a frame, not {one!r}")
+    functions = {getattr(one, "__name__", type(one).__name__): one for one in given if not isinstance(one, str)}
+    if not given:
+        raise UsageError("compare needs at least one estimator")
     if ids:
         check_ids(ids)
-    if len(functions) + len(set(ids)) < len(estimators) or set(functions) & set(ESTIMATORS):
+    if len(functions) + len(set(ids)) < len(given) or set(functions) & set(ESTIMATORS):
         raise UsageError("every estimator needs a name of its own, and a function none that is an id")
-    if runs < 1:
-        raise UsageError(f"runs must be at least 1, not {runs}")
-    if folds < 2 or min(sizes) < folds:
-        raise UsageError(
-            f"a log of {min(sizes)} episodes cannot be cut into {folds} folds: folds go from 2 to its size"
-        )
+    return ids, functions
+
+
+def _sizes(sizes: Any, folds: int) -> list[int]:
+    """In order, each once."""
+    found = sorted({whole("a size", size, 1) for size in sizes})
+    if not found:
+        raise UsageError("compare needs at least one size")
+    if found[0] < folds:
+        raise UsageError(f"a log of {found[0]} episodes cannot be cut into {folds} folds")
+    return found

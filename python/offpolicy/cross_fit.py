@@ -21,10 +21,7 @@ import polars as pl
 
 from offpolicy import intervals
 from offpolicy.annotator import MODELLED
-from offpolicy.behavior import behavior_column
-from offpolicy.bounds import Bounds
-from offpolicy.columns import ESTIMATED, Columns, PolicyColumns
-from offpolicy.cross_fit_arguments import (
+from offpolicy.arguments import (
     read_behavior,
     read_domain,
     read_estimators,
@@ -32,9 +29,12 @@ from offpolicy.cross_fit_arguments import (
     read_parts,
     read_policies,
 )
+from offpolicy.behavior import behavior_column
+from offpolicy.bounds import Bounds
+from offpolicy.columns import ESTIMATED, Columns, PolicyColumns
 from offpolicy.cross_fitted import CrossFit, Fold
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
-from offpolicy.evaluate import ProgressFunction, Scanner, check_choice, check_size, evaluate
+from offpolicy.evaluate import NoWeightError, ProgressFunction, Scanner, check_choice, check_size, evaluate
 from offpolicy.evaluation import Evaluation
 from offpolicy.parted_log import TEST, TRAIN, PartedLog
 from offpolicy.plan import TARGET, Plan, Settings, choose_estimators, ratio_checks
@@ -250,6 +250,6 @@ def _fit(fitter: ModelFitter, log: pl.DataFrame | pl.LazyFrame, setting: Setting
 def _fold(part: int, log: Source, total: int, estimate: Callable[..., Evaluation], pooled: Evaluation) -> Fold:
     try:
         found = estimate(log, estimators=pooled.settings["estimators"])
-    except OffPolicyError:  # what all folds together have, one may lack: weights that are not all 0
+    except NoWeightError:  # what all folds together have, one may lack
         found = estimate(log)
     return Fold(part, total - found.episodes, found)

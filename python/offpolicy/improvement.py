@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import polars as pl
@@ -116,7 +117,16 @@ class Improvement:
         score = f"{best['candidate']!r} with {self.bound} = {best['score']:.4g}"
         if self.winner == BEHAVIOR:
             return f"keep the behaviour policy: no bound is above its value, {value}; the highest is {score}"
-        return f"take {score}, which is above {value}, the value of the behaviour policy"
+        taken = f"{score}, which is above {value}, the value of the behaviour policy"
+        if self.trusted:
+            return f"take {taken}"
+        assert self.verdict is not None
+        return f"take with care {taken}: the verdict on its weights is {self.verdict.level}"
+
+    @property
+    def trusted(self) -> bool:
+        """False if the winner's weights cannot carry its bound."""
+        return self.verdict is None or self.verdict.level != "unusable"
 
     @property
     def promise(self) -> str:
@@ -125,7 +135,11 @@ class Improvement:
         if self.number_of_candidates == 1:
             return one
         every = f"those of all {self.number_of_candidates} candidates at once"
-        return f"{one}, {every} with {self.corrected_confidence:.4g} or more"
+        if self.corrected_confidence > 0:
+            return f"{one}, {every} with {self.corrected_confidence:.4g} or more"
+        needed = 1 - 0.05 / self.number_of_candidates
+        asked = f"confidence={needed:.5g}" if self.caution is None else f"caution={NormalDist().inv_cdf(needed):.3g}"
+        return f"{one}, {every} without any guarantee: that takes {asked} for 0.95"
 
     def __str__(self) -> str:
         """The recommendation, how far it can be trusted, and the candidates, best first."""
@@ -182,7 +196,7 @@ class Improvement:
         """
         files = files_of(Path(path))
         if files[0] != Path(path):
-            Path(path).mkdir(exist_ok=True)
+            Path(path).mkdir(parents=True, exist_ok=True)
         for file in files:
             if file.suffix == ".json":
                 with whole_file(file) as beside:

@@ -144,3 +144,8 @@ def test_a_model_never_recommends_what_is_forbidden():
     log = LAKE.simulate(LAKE.behavior, n=50, seed=2)
     pi = op.fitter("kernel").fit(log, LAKE).optimal_policy().table
     assert not pi[~Exact(LAKE).legal].any()
+
+
+@pytest.mark.parametrize("state", [(-1, 3, 0, 0), (10, 3, 0, 0), (3, -1, 0, 0), (3, 12, 0, 0)])
+def test_nothing_is_legal_off_the_lake(state):
+    assert not LAKE.legal(np.array([state])).any()

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 import offpolicy as op
+from offpolicy.arguments import COUNTS
 from offpolicy.cli.names import make_domain, make_fitter
 from offpolicy.cli.options import (
     column_option,
@@ -20,7 +21,6 @@ from offpolicy.cli.options import (
 )
 from offpolicy.cli.output import check_target, one_document, write_document
 from offpolicy.cli.progress import progress
-from offpolicy.cross_fit_arguments import COUNTS
 from offpolicy.domain_policies import domain_policy
 
 

@@ -17,7 +17,10 @@ from offpolicy.plan import BEHAVIOR
 def improvement(best: Improvement, written: Sequence[Path] = ()) -> None:
     """The sentence, the promise, the winner's verdict, a row a candidate, notes, and the files that hold it too."""
     out = stdout()
-    line(out, Text(visible(best.conclusion), "bold yellow" if best.winner == BEHAVIOR else "bold green"))
+    line(
+        out,
+        Text(visible(best.conclusion), "bold yellow" if best.winner == BEHAVIOR or not best.trusted else "bold green"),
+    )
     line(out, Text(visible(best.promise), "dim"))
     if best.verdict is not None:
         level = best.verdict.level

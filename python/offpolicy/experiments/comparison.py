@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from offpolicy.annotate import annotate
+from offpolicy.annotator import MODELLED
 from offpolicy.columns import Columns, PolicyColumns
 from offpolicy.errors import OffPolicyError
 from offpolicy.estimators import NEEDS
@@ -27,7 +28,8 @@ from offpolicy.experiments.splits import cut, estimated
 from offpolicy.protocols import Domain, ModelFitter, Policy
 from offpolicy.side_by_side import values_of
 
-MODELLED = ("q_hat", "v_hat", "r_hat")
+#: Marks the streams of random numbers of the truth: runs have one number, these have two.
+TRUTH = 0
 #: An estimate from the rows of a log, sorted by episode and step, with the columns that `evaluate` reads and `ratio`.
 Estimator = Callable[[pl.DataFrame], float]
 
@@ -49,11 +51,11 @@ class Comparison:
     def settings(self) -> dict[str, Any]:
         """All that the numbers depend on but the seed."""
         return {
-            "domain": repr(self.domain),
+            "domain": _described(self.domain),
             "policies": list(self.policies),
             "estimators": [*self.estimators, *self.functions],
             "sizes": list(self.sizes),
-            "fitter": None if self.fitter is None else repr(self.fitter),
+            "fitter": None if self.fitter is None else _described(self.fitter),
             "folds": self.folds,
             "baseline": self.baseline,
         }
@@ -103,10 +105,10 @@ class Comparison:
             *(pl.col(name).alias(role) for role, name in named.items()),
             (pl.col(named["target_prob"]) / pl.col("behavior_prob")).alias("ratio"),
         )
-        value = float(self.functions[called](rows))
-        if not np.isfinite(value):
-            raise OffPolicyError(f"estimator {called!r} gave {value}, not a finite number")
-        return value
+        value = self.functions[called](rows)
+        if not isinstance(value, int | float | np.number) or not np.isfinite(value):
+            raise OffPolicyError(f"estimator {called!r} gave {value!r}, not a finite number")
+        return float(value)
 
     @property
     def _states(self) -> Columns:
@@ -123,13 +125,21 @@ def true_values(
         if exact is not None:
             found[name] = float(exact(policy)), 0.0
             continue
-        log = domain.simulate(policy, episodes, seed + i)
+        stream = np.random.SeedSequence(seed, spawn_key=(TRUTH, i))
+        log = domain.simulate(policy, episodes, int(stream.generate_state(1, np.uint64)[0]))
         mc = evaluate(log, discount=domain.discount, horizon=domain.horizon, estimators=["mc"])["mc"]
         assert mc.value is not None
-        found[name] = mc.value, mc.std_error or 0.0
+        assert mc.std_error is not None
+        found[name] = mc.value, mc.std_error
     return found
 
 
 def needs_model(estimators: Sequence[str]) -> bool:
     """True if any of them needs Q̂, V̂ or R̂."""
     return any(set(NEEDS[estimator]) & set(MODELLED) for estimator in estimators)
+
+
+def _described(thing: object) -> str:
+    """What a result calls it: its own words, or its type where those are but an address."""
+    said = repr(thing)
+    return type(thing).__name__ if " at 0x" in said else said

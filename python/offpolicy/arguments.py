@@ -1,4 +1,4 @@
-"""What `cross_fit` is asked for, read and checked before a row is."""
+"""What the drivers are asked for, read and checked before a row is."""
 
 from __future__ import annotations
 
@@ -24,15 +24,23 @@ MEMBERS = ("name", "state_columns", "actions", "horizon", "discount", "reward_ra
 
 def read_parts(folds: Any, train_fraction: Any, seed: int) -> Parts:
     """k folds, 2 by default, or the two parts of a split."""
+    whole("seed", seed)
     if train_fraction is None:
-        if folds is not None and (isinstance(folds, bool) or not hasattr(folds, "__index__") or folds < 2):
-            raise UsageError(f"folds must be a whole number from 2 to the number of episodes, not {folds!r}")
-        return Parts.folds(2 if folds is None else operator.index(folds), seed)
+        return Parts.folds(2 if folds is None else whole("folds", folds, 2, "the number of episodes"), seed)
     if folds is not None:
         raise UsageError("give folds or train_fraction, not both")
     if not (isinstance(train_fraction, int | float | np.floating) and 0 < train_fraction < 1):
         raise UsageError(f"train_fraction must be between 0 and 1, not {train_fraction!r}")
     return Parts.train_and_test(float(train_fraction), seed)
+
+
+def whole(name: str, number: Any, least: int | None = None, most: str = "") -> int:
+    """A whole number of any type, not below the least."""
+    wrong = isinstance(number, bool) or not hasattr(number, "__index__")
+    if wrong or (least is not None and number < least):
+        start = "" if least is None else f" of at least {least}" if not most else f" from {least} to {most}"
+        raise UsageError(f"{name} must be a whole number{start}, not {number!r}")
+    return operator.index(number)
 
 
 def read_policies(policy: Any) -> dict[str, Policy]:
@@ -93,7 +101,13 @@ class Revised:
 
     def __getattr__(self, name: str) -> Any:
         """What is not revised."""
+        if name.startswith("__") or name == "_domain":  # asked for while a copy is being made
+            raise AttributeError(name)
         return getattr(self._domain, name)
+
+    def __repr__(self) -> str:
+        """The domain, and what is revised."""
+        return f"{self._domain!r} with horizon={self.horizon}, discount={self.discount}"
 
 
 def read_domain(domain: Any, horizon: Any, discount: Any) -> Setting:
