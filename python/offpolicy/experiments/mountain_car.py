@@ -63,6 +63,9 @@ def claims(errors: Errors) -> list[Claim]:
         ),
         every("REG gets worse as D_reg shrinks, for every α", [_regression(errors, alpha) for alpha in ALPHAS]),
         every(
+            "DR is best at an intermediate |D_test|, for every α", [_intermediate(errors, alpha) for alpha in ALPHAS]
+        ),
+        every(
             "DR at its best split beats IS and WIS on all the data, for every α",
             [_best_split(errors, alpha, rival) for alpha in ALPHAS for rival in RIVALS],
         ),
@@ -82,6 +85,15 @@ def _regression(errors: Errors, alpha: float) -> Claim:
     few, many = errors.sizes[0], errors.sizes[-1]
     names = (f"REG at |D_test|={few}", f"at {many}")
     return better(f"α={alpha}", errors("reg", few, alpha), errors("reg", many, alpha), names)
+
+
+def _between(errors: Errors, alpha: float) -> Claim:
+    size = errors.best_size("dr", alpha)
+    ends = [
+        better(str(end), errors.rest("dr", size, alpha), errors.rest("dr", end, alpha), (f"DR at {size}", f"at {end}"))
+        for end in (errors.sizes[0], errors.sizes[-1])
+    ]
+    return every(f"α={alpha}", ends)
 
 
 def _best_split(errors: Errors, alpha: float, rival: str) -> Claim:

@@ -152,7 +152,8 @@ def reproduce(
     result = Result(name, experiment.settings(), seed, count, numbers, claims, folder)
     with whole_file(folder / "result.json") as beside:
         beside.write_text(json.dumps(result.to_dict(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    chart = paper.draw(numbers, f"{name}: {count} runs")
+    chosen = [f"{option} = {value}" for option, value in (options or {}).items()]
+    chart = paper.draw(numbers, ", ".join([f"{name}: {count} runs", *chosen]))
     for kind in ("svg", "png"):
         plotting.save(chart, folder / f"figure.{kind}")
     return result
