@@ -62,9 +62,7 @@ def claims(errors: Errors) -> list[Claim]:
             "IS and WIS get better as |D_test| increases", [_grows(errors, name) for name in ("step-is", "step-wis")]
         ),
         every("REG gets worse as D_reg shrinks, for every α", [_regression(errors, alpha) for alpha in ALPHAS]),
-        every(
-            "DR is best at an intermediate |D_test|, for every α", [_intermediate(errors, alpha) for alpha in ALPHAS]
-        ),
+        every("DR is best at an intermediate |D_test|, for every α", [_between(errors, alpha) for alpha in ALPHAS]),
         every(
             "DR at its best split beats IS and WIS on all the data, for every α",
             [_best_split(errors, alpha, rival) for alpha in ALPHAS for rival in RIVALS],
