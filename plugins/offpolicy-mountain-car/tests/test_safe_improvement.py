@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import offpolicy as op
 import polars as pl
 import pytest
 from offpolicy.experiments import safe_improvement
@@ -75,6 +76,18 @@ def test_a_run_recommends_what_plain_loops_recommend(small):
                     expected = which if value - caution * error > own else None
                     assert run["chosen"][panel][name][c][s] == expected, (panel, name, caution, size)
                     assert (run["gains"][panel][name][c][s] == 0) == (expected is None)
+
+
+def test_the_truths_found_together_are_those_of_simulation(small):
+    behavior = small.domain.behavior
+    model = small.fitter.fit(small.domain.simulate(behavior, 300, seed=1), small.domain)
+    policies = [behavior, Mixture(model.optimal_policy(), behavior, 0.25)]
+    found = safe_improvement.true_values(small.domain, [*policies, behavior], np.random.SeedSequence(4))
+    assert set(found) == set(map(id, policies))
+    for policy in policies:
+        log = small.domain.simulate(policy, 4000, seed=2)
+        mc = op.evaluate(log, discount=0.99, horizon=100, estimators=["mc"])["mc"]
+        assert abs(found[id(policy)] - mc.value) < 4 * 1.7 * mc.std_error  # these are of 1600 episodes
 
 
 def made_up_runs(count: int = 300) -> list[dict]:

@@ -6,16 +6,21 @@ in each cell of a grid), which leaves little of the variance of the start.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from offpolicy import plugins
 from offpolicy.experiments.claims import Claim, better, every
 from offpolicy.experiments.errors import Errors
 from offpolicy.experiments.splits import ALPHAS, Splits
-from offpolicy.protocols import Floats, Policy
+from offpolicy.protocols import Floats, Policy, States
 from offpolicy.simulation import draw
+
+#: π(a|s) of states, the numbers of the starts that they come from, and their step.
+Probabilities = Callable[[States, NDArray[np.int64], int], Floats]
 
 SIZES = (10, 100, 1000, 2000, 3000, 4000, 4900, 4990)
 RUNS = 4000
@@ -32,23 +37,29 @@ def experiment(**options: Any) -> Splits:
     return Splits("mountain-car", domain, fitter, true_value, 2000, SIZES, 5000, baseline=-1.0)
 
 
-def true_value(domain: Any, policy: Policy, seed: np.random.SeedSequence, side: int = SIDE) -> tuple[float, float]:
+def true_value(domain: Any, policy: Policy, seed: np.random.SeedSequence) -> tuple[float, float]:
     """V(π) and its standard error, by stratified starts."""
     rng = np.random.default_rng(seed)
-    returns = rolled(domain, policy, rng, side).reshape(side, side)
+    starts = spread_starts(domain, SIDE, rng)
+    returns = rolled(domain, starts, lambda states, _, t: policy.probabilities(states, t), rng).reshape(SIDE, SIDE)
     # Neighbouring cells have nearly the same mean: half their squared difference is nearly the variance within.
     spread = np.square(np.diff(returns, axis=0)).mean() / 2
     return float(returns.mean()), float(np.sqrt(spread / returns.size))
 
 
-def rolled(domain: Any, policy: Policy, rng: np.random.Generator, side: int) -> Floats:
-    """The discounted return from one start in each cell."""
+def spread_starts(domain: Any, side: int, rng: np.random.Generator) -> States:
+    """A first state in each cell of a grid."""
     corner = np.stack(np.meshgrid(np.arange(side), np.arange(side), indexing="ij"), axis=-1).reshape(-1, 2)
     low, high = np.array(domain.start_range).T
-    states = low + (corner + rng.random(corner.shape)) / side * (high - low)
+    states: States = low + (corner + rng.random(corner.shape)) / side * (high - low)
+    return states
+
+
+def rolled(domain: Any, states: States, probabilities: Probabilities, rng: np.random.Generator) -> Floats:
+    """The discounted return from each start."""
     running, total, weight = np.arange(len(states)), np.zeros(len(states)), 1.0
     for t in range(domain.horizon):
-        actions = draw(policy.probabilities(states, t), rng)
+        actions = draw(probabilities(states, running, t), rng)
         states, rewards, done = domain.step(states, actions, rng)
         total[running] += weight * rewards
         running, states, weight = running[~done], states[~done], weight * domain.discount

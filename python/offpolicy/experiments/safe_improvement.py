@@ -29,13 +29,14 @@ from offpolicy.annotate import annotate
 from offpolicy.columns import Columns, PolicyColumns
 from offpolicy.evaluate import evaluate
 from offpolicy.experiments.claims import Claim, every, greater, no_less
-from offpolicy.experiments.mountain_car import true_value
+from offpolicy.experiments.mountain_car import rolled, spread_starts
 from offpolicy.experiments.runs import Run
 from offpolicy.experiments.splits import cut, with_ratios
 from offpolicy.generators.mixture import ALPHAS, SPLITS
 from offpolicy.policies import Mixture
 from offpolicy.protocols import Domain, Floats, ModelFitter, Policy
 from offpolicy.side_by_side import values_of
+from offpolicy.tabulation import exact_table
 
 SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
 CAUTIONS = (0.0, 1.0, 2.0)
@@ -76,24 +77,28 @@ class SafeImprovement:
         logged, rolled = seed.spawn(2)
         behavior = self.domain.behavior
         log = self.domain.simulate(behavior, self.sizes[-1], int(logged.generate_state(1, np.uint64)[0]))
-        truth = _Truth(self.domain, rolled)
-        gains: dict[str, Any] = {p: {e: [[] for _ in CAUTIONS] for e in ESTIMATORS} for p in PANELS}
-        chosen: dict[str, Any] = {p: {e: [[] for _ in CAUTIONS] for e in ESTIMATORS} for p in PANELS}
-        for size in self.sizes:
+        taken: dict[tuple[str, str, int, int], Policy] = {}
+        chosen: dict[str, Any] = {
+            panel: {name: [[None for _ in self.sizes] for _ in CAUTIONS] for name in ESTIMATORS} for panel in PANELS
+        }
+        for s, size in enumerate(self.sizes):
             data = cut(log, size)[0]
             own = evaluate(data, estimators=["mc"], **self._settings)["mc"]
             policies, found = self._candidates(data, size)
-            for panel in PANELS:
-                for estimator in ESTIMATORS:
-                    values, errors = found[panel, estimator]
-                    for c, caution in enumerate(CAUTIONS):
-                        scores = np.nan_to_num(values - caution * errors, nan=-np.inf)
-                        best = int(np.argmax(scores))
-                        kept = not scores[best] > own.value
-                        gain = 0.0 if kept else truth(policies[panel][best]) - truth(behavior)
-                        gains[panel][estimator][c].append(gain)
+            for (panel, estimator), (values, errors) in found.items():
+                for c, caution in enumerate(CAUTIONS):
+                    scores = np.nan_to_num(values - caution * errors, nan=-np.inf)
+                    best = int(np.argmax(scores))
+                    if scores[best] > own.value:
                         split, alpha = divmod(best, len(ALPHAS))
-                        chosen[panel][estimator][c].append(None if kept else [SPLITS[split], ALPHAS[alpha]])
+                        chosen[panel][estimator][c][s] = [SPLITS[split], ALPHAS[alpha]]
+                        taken[panel, estimator, c, s] = policies[panel][best]
+        truth = true_values(self.domain, [behavior, *taken.values()], rolled)
+        gains: dict[str, Any] = {
+            panel: {name: [[0.0 for _ in self.sizes] for _ in CAUTIONS] for name in ESTIMATORS} for panel in PANELS
+        }
+        for (panel, estimator, c, s), policy in taken.items():
+            gains[panel][estimator][c][s] = truth[id(policy)] - truth[id(behavior)]
         return {"gains": gains, "chosen": chosen}
 
     def _candidates(
@@ -142,17 +147,27 @@ class SafeImprovement:
         return Columns(state=tuple(self.domain.state_columns))
 
 
-class _Truth:
-    """True values of policies, each found once."""
+def true_values(domain: Any, policies: Sequence[Policy], seed: np.random.SeedSequence) -> dict[int, float]:
+    """V of policies over the domain's cells, by `id`, each found once; all are rolled out together."""
+    different = list({id(policy): policy for policy in policies}.values())
+    tables = np.stack([_table(policy, domain) for policy in different])
+    rng = np.random.default_rng(seed)
+    starts = spread_starts(domain, SIDE, rng)
+    which = np.repeat(np.arange(len(different)), len(starts))
+    returns = rolled(
+        domain,
+        np.tile(starts, (len(different), 1)),
+        lambda states, running, _: tables[which[running], domain.grid.index(states)],
+        rng,
+    )
+    found = returns.reshape(len(different), -1).mean(axis=1)
+    return {id(policy): float(value) for policy, value in zip(different, found, strict=True)}
 
-    def __init__(self, domain: Domain, seed: np.random.SeedSequence) -> None:
-        self.domain, self.seed = domain, seed
-        self.found: dict[int, tuple[Policy, float]] = {}
 
-    def __call__(self, policy: Policy) -> float:
-        if id(policy) not in self.found:
-            self.found[id(policy)] = policy, true_value(self.domain, policy, self.seed, SIDE)[0]
-        return self.found[id(policy)][1]
+def _table(policy: Policy, domain: Any) -> Floats:
+    table = exact_table(policy, domain.grid, domain.actions)
+    assert table is not None
+    return table
 
 
 def experiment(**options: Any) -> SafeImprovement:
