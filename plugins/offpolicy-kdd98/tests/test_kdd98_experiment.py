@@ -236,7 +236,7 @@ def test_numbers_by_hand(small):
     # squares 1 and 4, less 0.25 for the error of the truth: 0.75 and 3.75 of 400, with a mean of 2.25
     rmse = math.sqrt(2.25) / 20
     assert first["relative_rmse"] == second["relative_rmse"] == pytest.approx(rmse)
-    # Both squares are 1.5 off their mean; and the truth that all share moves the RMSE by its error times bias / RMSE = 1.
+    # Both squares are 1.5 off their mean; the truth that all share moves the RMSE by its error times bias / RMSE, 1.
     assert first["relative_rmse_error"] == pytest.approx(math.hypot(1.5 / 400 / (2 * rmse), 0.5 / 20))
     assert (first["alpha"], second["alpha"]) == (0.0, 0.5)
     assert (first["relative_bias"], second["relative_bias"]) == (pytest.approx(1.5 / 20), pytest.approx(-1.5 / 20))
