@@ -87,9 +87,9 @@ class Sailing(Domain):
     def legal(self, states: States) -> NDArray[np.bool_]:
         """Neither against the wind nor off the lake."""
         place = states[:, :2].astype(np.intp)
-        on_lake = ((place >= 0) & (place < self.size)).all(axis=1)
-        x, y = np.where(on_lake[:, None], place, 0).T
-        legal: NDArray[np.bool_] = _legal(self.size)[x, y, self.toward(states).astype(np.intp)] & on_lake[:, None]
+        on_lake = np.all((place >= 0) & (place < self.size), axis=1, keepdims=True)
+        x, y = np.where(on_lake, place, 0).T
+        legal: NDArray[np.bool_] = _legal(self.size)[x, y, self.toward(states).astype(np.intp) % DIRECTIONS] & on_lake
         return legal
 
     def reset(self, n: int, rng: np.random.Generator) -> States:
