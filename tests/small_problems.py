@@ -1,7 +1,7 @@
 """Problems with a few possible trajectories, and samples of them: intervals without a log, coverage without chance."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -20,6 +20,12 @@ from offpolicy.samples import Steps
 
 def row(reward, behavior, target):
     return {"reward": float(reward), "behavior_prob": float(behavior), "target_prob": float(target)}
+
+
+def rounds_of(ids):
+    """The places of ids by round."""
+    rounds = np.searchsorted(ROUNDS, share_of(ids, SEED), side="right")
+    return [np.flatnonzero(rounds == k).tolist() for k in range(len(ROUNDS))]
 
 
 @dataclass(frozen=True)
@@ -74,20 +80,18 @@ class Problem:
         for chosen in product(range(len(self.law)), repeat=n):
             yield self.chance(chosen), chosen
 
-    def by_rounds(self, n: int) -> Iterator[tuple[Fraction, tuple[int, ...]]]:
-        """All samples of n trajectories with ids 0, …, n - 1, whatever their order within a round."""
-        rounds = np.searchsorted(ROUNDS, share_of(range(n), SEED), side="right")
-        places = [np.flatnonzero(rounds == k) for k in range(len(ROUNDS))]
-        for parts in product(*(list(self.multisets(len(place))) for place in places)):
-            chosen = np.zeros(n, dtype=int)
-            for place, (_, part) in zip(places, parts, strict=True):
-                chosen[place] = part
-            yield math.prod(p for p, _ in parts), tuple(chosen.tolist())
+    def by_parts(self, parts) -> Iterator[tuple[Fraction, tuple[int, ...]]]:
+        """All samples, whatever the order within each of some parts; a part is a list of places."""
+        for chosen in product(*(list(self.multisets(len(part))) for part in parts)):
+            places = {}
+            for part, (_, some) in zip(parts, chosen, strict=True):
+                places |= zip(part, some, strict=True)
+            yield math.prod(p for p, _ in chosen), tuple(places[i] for i in range(len(places)))
 
     def chance(self, chosen) -> Fraction:
         return math.prod((self.law[k][0] for k in chosen), start=Fraction(1))
 
-    def interval(self, chosen, method, confidence, side="two", estimator="step-is", **options):
+    def interval(self, chosen, method, confidence, side="two", estimator="step-is", ids=None, **options):
         """The interval of a sample: all of the package but the scan."""
         values = self._floats(estimator)[list(chosen)]
         n, mean = len(chosen), math.fsum(values) / len(chosen)
@@ -100,7 +104,7 @@ class Problem:
             std_error=error,
             episodes=n,
             terms=self.terms,
-            samples=Given(self, chosen),
+            samples=Given(self, chosen, range(n) if ids is None else ids),
             confidence=confidence,
             side=side,
             **({"bounds": self.bounds} | options),
@@ -124,14 +128,15 @@ class Given:
 
     problem: Problem
     chosen: tuple
+    ids: Sequence[int]
 
     def values(self, policy, estimator, baseline=None):
         values = self.problem._floats(estimator, baseline or 0.0)[list(self.chosen)]
-        return pl.DataFrame({"episode": range(len(self.chosen)), "value": values})
+        return pl.DataFrame({"episode": self.ids, "value": values})
 
     def steps(self, policy, *roles):
         c = np.array([[float(self.problem.weights[k])] for k in self.chosen])
-        yield Steps(pl.Series(range(len(self.chosen))), c, {})
+        yield Steps(pl.Series(self.ids), c, {})
 
     def once(self, key, make):
         return make()

@@ -119,6 +119,6 @@ def acceleration(psi: Floats) -> float:
 
 def _ordered(replicates: Floats, level: float) -> float:
     """The ⌊(B+1) level⌋-th smallest, −∞ for those without an estimate, and where there are too few."""
-    place = math.floor((len(replicates) + 1) * level)
+    place = math.floor((len(replicates) + 1) * level + 1e-9)  # 1 − 0.9 is a little less than 0.1
     ordered = np.sort(np.where(np.isnan(replicates), -np.inf, replicates))
     return float(ordered[place - 1]) if place >= 1 else -math.inf
