@@ -107,6 +107,17 @@ def test_improve_asks_for_a_lower_bound(method):
     assert best.kind == expected.kind
 
 
+def test_a_domain_knows_the_bounds_of_its_rewards():
+    known = op.Bounds(reward=WALK.reward_range)
+    best, told = (by_policies(interval="betting", bounds=bounds).candidates for bounds in (None, known))
+    assert best["score"].null_count() == 0
+    assert best.equals(told)
+    cf = op.cross_fit(LOG, policy=EAGER, domain=WALK, estimators=["step-is"], interval="betting")
+    assert cf["step-is"].interval() == cf["step-is"].interval(bounds=known)
+    assert cf["step-is"].low is not None
+    assert op.Bounds.of(Walk(reward_range=(0.0, math.inf))) is None
+
+
 @pytest.mark.parametrize("method", ["bernstein", "betting", "anderson", "hoeffding", "hcope"])
 @pytest.mark.parametrize("side", ["two", "lower"])
 def test_cross_fitting_averages_bounds_of_folds(method, side):

@@ -52,7 +52,7 @@ def test_a_bound_that_cannot_be_had_is_told_and_never_wins():
     best = by_policies(interval="hoeffding")
     assert best.winner == "behavior"
     assert best.candidates["score"].null_count() == 4
-    assert all("hoeffding needs bounds=" in reason for reason in best.candidates["reason"])
+    assert all("give ratio=" in reason for reason in best.candidates["reason"])
     assert "no candidate has a bound" in best.conclusion
 
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from offpolicy.errors import UsageError
+from offpolicy.protocols import Setting
 
 Range = tuple[float, float]
 
@@ -62,6 +63,17 @@ class Bounds:
                 raise UsageError(f"bounds: {name} must be (lowest, highest), both finite, not {pair}")
         if self.ratio is not None and not all(0 <= ratio < math.inf for ratio in _several(self.ratio)):
             raise UsageError(f"bounds: ratio must be finite and not negative, not {self.ratio}")
+
+    @classmethod
+    def of(cls, domain: Setting) -> Bounds | None:
+        """What a domain knows for certain: the range of its rewards, if it has ends.
+
+        >>> import offpolicy as op
+        >>> from offpolicy.testing import Walk
+        >>> op.Bounds.of(Walk()).reward
+        (-0.05, 1.0)
+        """
+        return cls(reward=domain.reward_range) if all(map(math.isfinite, domain.reward_range)) else None
 
     def returns(self, terms: Terms) -> Range:
         """The least and the largest possible discounted return."""
