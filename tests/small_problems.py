@@ -134,7 +134,7 @@ class Given:
         values = self.problem._floats(estimator, baseline or 0.0)[list(self.chosen)]
         return pl.DataFrame({"episode": self.ids, "value": values})
 
-    def steps(self, policy, *roles):
+    def steps(self, policy, *roles, horizon=None):
         c = np.array([[float(self.problem.weights[k])] for k in self.chosen])
         yield Steps(pl.Series(self.ids), c, {})
 

@@ -17,7 +17,7 @@ def found(log, policy="target", **options):
     """Weights and columns by episode, whatever the blocks."""
     ev = op.evaluate(log, horizon=H, estimators=["wdr"], **options)
     rows = {}
-    for block in ev.samples.steps(policy, *ROLES):
+    for block in ev.samples.steps(policy, *ROLES, horizon=H):
         for i, episode in enumerate(block.episodes):
             assert episode not in rows
             rows[episode] = (block.c[i], {role: block.columns[role][i] for role in ROLES})
@@ -40,6 +40,15 @@ def test_every_step_of_a_frame(log):
     check(found(log), log)
     check(found(log.lazy()), log)
     check(found(with_ratio(log)), with_ratio(log))
+
+
+def test_without_a_horizon_a_block_is_as_long_as_its_longest(log):
+    lengths = dict(log.group_by("episode").len().iter_rows())
+    padded = found(log)
+    for block in op.evaluate(log, horizon=H).samples.steps("target"):
+        assert block.c.shape[1] == max(lengths[episode] for episode in block.episodes)
+        for episode, c in zip(block.episodes, block.c, strict=True):
+            assert c[-1] == padded[episode][0][-1]
 
 
 def test_a_mixture(log):

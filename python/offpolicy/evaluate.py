@@ -138,7 +138,7 @@ def evaluate(
     second = scanner.scan(plan.second(), "second", normalisers) if again else None
     outcome = json.loads(first.outcome(normalisers, second))
     terms = Terms(discount, outcome["horizon"], baseline, longest_seen=horizon is None)
-    samples = Samples(scanner.again, scanner.source, plan, normalisers, terms.horizon)
+    samples = Samples(scanner.again, scanner.source, plan, normalisers)
     ratios = {policy.name for policy in plan.policies if "transition_ratio" in policy.models}
     found, diagnostics, notes = evaluation.build(
         outcome,

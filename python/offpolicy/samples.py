@@ -34,7 +34,7 @@ _RATIO = "__offpolicy_ratio__"
 
 @dataclass(frozen=True)
 class Steps:
-    """A block of n trajectories: ids, and a matrix (n, H) of weights and of each column that was asked for."""
+    """A block of n trajectories: ids, and a matrix (n, steps) of weights and of each column that was asked for."""
 
     episodes: pl.Series
     c: Floats
@@ -49,7 +49,6 @@ class Samples:
     source: Source
     plan: Plan
     normalisers: bytes
-    horizon: int
     kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -76,12 +75,15 @@ class Samples:
             raise TooLargeError(f"the value of episode {episode} is beyond the range of f64")
         return pl.DataFrame({"episode": episodes, "value": values}, strict=False)
 
-    def steps(self, policy: str, *roles: str) -> Iterator[Steps]:
-        """The weights of every trajectory, with the columns of some roles: `reward`, `q_hat`, `v_hat`."""
+    def steps(self, policy: str, *roles: str, horizon: int | None = None) -> Iterator[Steps]:
+        """The weights of every trajectory, with the columns of some roles: `reward`, `q_hat`, `v_hat`.
+
+        They go on up to `horizon`, or else to the longest trajectory of their block.
+        """
         target = next(target for target in self.plan.policies if target.name == policy)
         names = {role: target.models.get(role, self.plan.columns.reward) for role in roles}
         for frame in self._whole_episodes([*names.values()], self._ratio(target)):
-            yield from self._padded(frame, names)
+            yield from self._padded(frame, names, horizon)
 
     def _ratio(self, policy: Policy) -> pl.Expr:
         form = policy.ratio
@@ -109,14 +111,14 @@ class Samples:
                     yield frame.filter(~outer)
         yield pl.concat(waiting, how="vertical_relaxed").sort(keys)
 
-    def _padded(self, frame: pl.DataFrame, names: dict[str, str]) -> Iterator[Steps]:
+    def _padded(self, frame: pl.DataFrame, names: dict[str, str], horizon: int | None) -> Iterator[Steps]:
         runs = frame[self.plan.columns.episode].rle().struct.unnest()
-        size, start = max(1, NUMBERS // self.horizon), 0
-        for block in runs.iter_slices(size):
+        width, start = horizon or runs["len"].max() or 1, 0
+        for block in runs.iter_slices(max(1, NUMBERS // width)):
             lengths = block["len"].to_numpy().astype(np.int64)
             row = np.repeat(np.arange(len(lengths)), lengths)
             step = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-            rows, at, shape = frame.slice(start, len(row)), (row, step), (len(lengths), self.horizon)
+            rows, at, shape = frame.slice(start, len(row)), (row, step), (len(lengths), width)
             start += len(row)
             with np.errstate(over="ignore", invalid="ignore"):
                 c = np.cumprod(_spread(rows[_RATIO], at, shape, after=1.0), axis=1)

@@ -64,7 +64,7 @@ def ratios(request: Request) -> tuple[Ratios, Callable[[], Iterator[Block]]]:
     powers, t = gamma ** np.arange(h), np.arange(1, h + 1)
 
     def blocks(columns: Callable[[Steps], Floats], *roles: str) -> Callable[[], Iterator[Block]]:
-        return lambda: ((steps.episodes, columns(steps)) for steps in samples.steps(policy, *roles))
+        return lambda: ((steps.episodes, columns(steps)) for steps in samples.steps(policy, *roles, horizon=h))
 
     if request.estimator not in WEIGHTED:
         values = samples.values(policy, request.estimator)
