@@ -23,6 +23,8 @@ THRESHOLDS = (41427, 17317, 5262, 1245, 240, 39, 5, 1)
 COUNT = (np.arange(1 << 16)[:, None] < np.array(THRESHOLDS)).sum(axis=1).astype(np.float64)
 #: Resamples that share a word.
 LANES = 4
+#: Trajectories at a time, so that what is in between stays in a cache.
+AT_ONCE = 256
 
 
 def weights(keys: Hashes, words: range, out: Floats | None = None) -> Floats:
@@ -35,5 +37,10 @@ def weights(keys: Hashes, words: range, out: Floats | None = None) -> Floats:
     array([[1, 1, 2, 0, 1, 2, 2, 1],
            [0, 1, 1, 2, 1, 2, 2, 1]])
     """
-    outputs = mix(keys[:, None] + np.arange(words.start + 1, words.stop + 1, dtype=np.uint64) * GAMMA)
-    return COUNT.take(outputs.view(np.uint16), out=out, mode="clip")  # nothing to clip, and the fastest
+    found = np.empty((len(keys), LANES * len(words))) if out is None else out
+    steps = np.arange(words.start + 1, words.stop + 1, dtype=np.uint64) * GAMMA
+    for start in range(0, len(keys), AT_ONCE):
+        some = slice(start, start + AT_ONCE)
+        outputs = mix(keys[some, None] + steps)
+        COUNT.take(outputs.view(np.uint16), out=found[some], mode="clip")  # nothing to clip, and the fastest
+    return found

@@ -1,4 +1,4 @@
-"""Estimates of resamples: B × sums, all from one scan of the columns that an estimate is made of.
+"""Estimates of resamples: B × sums, from the columns that an estimate is made of.
 
     S_b = Σ_i N_b(i) y_i        N_b(i) ~ Poisson(1), see `poisson`;  y_i the columns of trajectory i, see `ratios`
 
@@ -6,6 +6,9 @@ is linear, so that a block of trajectories adds a product of matrices, (B × n) 
 kept. Columns are rounded to multiples of a power of 2, about 2⁻³¹ of their largest entry for a million trajectories,
 so small that no sum is rounded: the same bits for any order and partition, and shards add up. Each estimate is then
 made of S_b as θ is of the sums of the log: **the normalisers are those of the resample**.
+
+All resamples come from one reading of the columns, after one that finds the units; averages have their values in memory
+for both, n numbers, and for the weighted estimators the log is read each time, in bounded memory.
 """
 
 from __future__ import annotations
@@ -23,8 +26,9 @@ from offpolicy.intervals.ratios import Block, Ratios
 from offpolicy.intervals.request import WithheldError
 from offpolicy.protocols import Floats
 
-#: Trajectories and words of a product of matrices: what fits into a cache.
-TRAJECTORIES, WORDS = 256, 64
+#: Words of a product of matrices, and trajectories: few columns are done best in a cache, and many in large products,
+#: which the threads of a BLAS can share without waiting for each other all the time.
+WORDS, TRAJECTORIES, FEW, MANY_TRAJECTORIES = 64, 256, 8, 4096
 
 
 @dataclass(frozen=True)
@@ -72,14 +76,15 @@ class ReplicateSums:
         episodes, columns = block
         keys, y = hash_of(episodes, self.seed), self.quanta.integers(columns)
         self.log += y.sum(axis=0)
-        scratch = np.empty((TRAJECTORIES, WORDS * poisson.LANES))
-        for start in range(0, len(keys), TRAJECTORIES):
-            some, theirs = keys[start : start + TRAJECTORIES], y[start : start + TRAJECTORIES]
+        size = TRAJECTORIES if y.shape[1] <= FEW else MANY_TRAJECTORIES
+        memory = np.empty((size, WORDS * poisson.LANES))
+        for start in range(0, len(keys), size):
+            some, theirs = keys[start : start + size], y[start : start + size]
             for first in range(0, self.words, WORDS):
                 words = range(first, min(first + WORDS, self.words))
                 rows = slice(words.start * poisson.LANES, words.stop * poisson.LANES)
-                whole = (len(some), len(words)) == (TRAJECTORIES, WORDS)
-                self.sums[rows] += poisson.weights(some, words, scratch if whole else None).T @ theirs
+                out = memory[: len(some)] if len(words) == WORDS else None
+                self.sums[rows] += poisson.weights(some, words, out).T @ theirs
 
     def merge(self, other: ReplicateSums) -> None:
         """Adds another part of the log, which was rounded to the same units."""
