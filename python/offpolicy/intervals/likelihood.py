@@ -16,6 +16,9 @@ truth this is χ² with one degree in the limit. So the interval is closed:
 It is centred at v̂, not at the estimate: where returns go with weights, as they do for `is` and `step-is`, it is the
 narrower one. Its state are six sums, n, Σc, Σc², Σx, Σxc and Σx², exact, so that shards add up.
 
+In small samples it is too narrow: of ten trajectories of a small problem, 80% intervals hold the truth in 72%
+of all samples (`t`: in 79%).
+
 Karampatziakis, Langford & Mineiro, "Empirical likelihood for contextual bandits" (NeurIPS 2020); Baggerly,
 "Empirical likelihood as a goodness-of-fit measure" (Biometrika 1998).
 """
