@@ -69,14 +69,15 @@ class PooledEstimate(Estimate):
         if kind == "anytime":
             return replace(without, reason="models fitted anew change all values: no promise holds for every look")
         miss = (1 - level) / len(self.folds)
-        each = [fold and fold.interval(1 - miss, name, bounds, side, **options) for fold in self.folds]
-        found = [part for part in each if part is not None]
+        folds = [fold for fold in self.folds if fold is not None]
+        found = [fold.interval(1 - miss, name, bounds, side, **options) for fold in folds]
         lacking = [part.reason for part in found if (part.low, part.high) == (None, None)]
-        if lacking or len(found) < len(each):
+        if lacking or len(found) < len(self.folds):
             return replace(without, reason=lacking[0] if lacking else "a fold has no estimate of its own")
         given = self.settings.bounds if bounds is None else bounds
         pooled = replace(self._average(found), confidence=level)
-        return replace(pooled, reason=given and given.vacuous(pooled.low, pooled.high, self.terms))
+        vacuous = None if given is None else given.vacuous(pooled.low, pooled.high, self.terms)
+        return replace(pooled, reason=vacuous)
 
     def sketch(self, bounds: Bounds | None = None, side: str = "lower") -> Sketch:
         """As everywhere, but not of values by the models of several folds, which are not independent."""

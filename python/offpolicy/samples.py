@@ -91,7 +91,8 @@ class Samples:
         if "mixture" in form:
             base = next(target for target in self.plan.policies if target.name == form["mixture"]["of"])
             alpha = form["mixture"]["alpha"]
-            return (1 - alpha) * self._ratio(base) + alpha
+            mixed: pl.Expr = (1 - alpha) * self._ratio(base) + alpha
+            return mixed
         if "column" in form:
             return pl.col(form["column"]["ratio"]).cast(pl.Float64)
         pair = form["probabilities"]
@@ -113,7 +114,8 @@ class Samples:
 
     def _padded(self, frame: pl.DataFrame, names: dict[str, str], horizon: int | None) -> Iterator[Steps]:
         runs = frame[self.plan.columns.episode].rle().struct.unnest()
-        width, start = horizon or runs["len"].max() or 1, 0
+        longest: Any = runs["len"].max()
+        width, start = horizon or int(longest or 1), 0
         for block in runs.iter_slices(max(1, NUMBERS // width)):
             lengths = block["len"].to_numpy().astype(np.int64)
             row = np.repeat(np.arange(len(lengths)), lengths)
@@ -121,7 +123,7 @@ class Samples:
             rows, at, shape = frame.slice(start, len(row)), (row, step), (len(lengths), width)
             start += len(row)
             with np.errstate(over="ignore", invalid="ignore"):
-                c = np.cumprod(_spread(rows[_RATIO], at, shape, after=1.0), axis=1)
+                c: Floats = _spread(rows[_RATIO], at, shape, after=1.0).cumprod(axis=1)
             columns = {role: _spread(rows[name], at, shape, after=0.0) for role, name in names.items()}
             yield Steps(block["value"], c, columns)
 

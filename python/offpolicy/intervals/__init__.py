@@ -110,5 +110,6 @@ def interval(request: Request, withheld: str | None = None) -> Interval:
             raise WithheldError("its ends are beyond the range of f64")
     except (WithheldError, TooLargeError) as why:
         return replace(found, reason=str(why))
-    reason = request.bounds and request.bounds.vacuous(ends.low, ends.high, request.terms)
+    bounds = request.bounds
+    reason = None if bounds is None else bounds.vacuous(ends.low, ends.high, request.terms)
     return replace(found, low=ends.low, high=ends.high, assumptions=ends.assumptions, reason=reason)

@@ -61,7 +61,8 @@ def ratios(request: Request) -> tuple[Ratios, Callable[[], Iterator[Block]]]:
     """θ of an estimator, and what reads the columns of the log, block by block, each time it is called."""
     one, gamma, h = np.ones(1), request.terms.discount, request.terms.horizon
     policy, samples = request.policy, request.samples
-    powers, t = gamma ** np.arange(h), np.arange(1, h + 1)
+    powers: Floats = np.power(float(gamma), np.arange(h), dtype=np.float64)
+    t = np.arange(1, h + 1)
 
     def blocks(columns: Callable[[Steps], Floats], *roles: str) -> Callable[[], Iterator[Block]]:
         return lambda: ((steps.episodes, columns(steps)) for steps in samples.steps(policy, *roles, horizon=h))
@@ -87,5 +88,5 @@ def ratios(request: Request) -> tuple[Ratios, Callable[[], Iterator[Block]]]:
         return np.hstack([steps.c * (reward - q_hat), before * v_hat, steps.c])
 
     before = np.concatenate([[0], 2 * h + t[:-1]])
-    found = Ratios(np.tile(powers, 2), np.arange(1, 2 * h + 1), np.concatenate([2 * h + t, before]))
+    found = Ratios(np.concatenate([powers, powers]), np.arange(1, 2 * h + 1), np.concatenate([2 * h + t, before]))
     return found, blocks(doubly_robust, "reward", "q_hat", "v_hat")

@@ -58,7 +58,8 @@ class Quanta:
 
     def floats(self, sums: Floats) -> Floats:
         """Sums of whole numbers as sums of columns."""
-        return sums * np.concatenate([[1.0], self.units])
+        found: Floats = sums * np.concatenate([[1.0], self.units])
+        return found
 
 
 class ReplicateSums:

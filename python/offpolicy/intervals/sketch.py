@@ -132,7 +132,8 @@ def rounded(values: Floats, floor: float) -> Floats:
 
     def down(number: Floats) -> Floats:
         unit = np.ldexp(1.0, np.maximum(np.frexp(number)[1] - 1 - BITS, -1000))
-        return np.floor(number / unit) * unit
+        floored: Floats = np.floor(number / unit) * unit
+        return floored
 
     found: Floats = np.where(near, (down(values) - floor).clip(0), down(x)) + 0.0  # no −0
     return found
