@@ -64,4 +64,10 @@ BARS = {
     "simulate_core": Bar("Mountain Car, 5000 trajectories, on one core", Kind.CORE, 0.15, None),
     "kernel": Bar("Sailing, kernel fit and values of 4 mixtures / NumPy, 243 neighbours", Kind.SPEED, 10.0, 5.0),
     "kernel_core": Bar("Sailing, kernel fit and values of 4 mixtures, on one core", Kind.CORE, 1.0, None),
+    "bootstrap": Bar("bootstrap of step-is, trajectories × replicates / NumPy, indices drawn", Kind.SPEED, None, 0.5),
+    "bootstrap_core": Bar("bootstrap of step-is, 1M trajectories × 10,000, on one core", Kind.CORE, 60.0, None),
+    "bootstrap_step_wis_core": Bar(
+        "bootstrap of step-wis, H = 100, 100,000 trajectories × 10,000, on one core", Kind.CORE, 60.0, None
+    ),
+    "betting_core": Bar("betting interval of step-is, 1M trajectories, on one core", Kind.CORE, 10.0, None),
 }

@@ -26,6 +26,11 @@ def test_every_estimator_has_a_row_and_a_file():
     assert all((Path(__file__).parents[1] / file).is_file() for file in rows.values())
 
 
+def test_every_interval_has_a_row():
+    table = README.split("### Intervals\n")[1].split("```python")[0]
+    assert all(f"`{method}`" in table for method in op.intervals.METHODS)
+
+
 def test_every_column_has_a_row():
     rows = "\n".join(line.split("|")[1] for line in README.splitlines() if line.startswith("| `"))
     assert all(f"`{name}`" in rows for name in op.Columns.__dataclass_fields__)
@@ -48,7 +53,9 @@ def test_simulating_prints_what_the_readme_says(tmp_path, monkeypatch):
     assert run.out in README
 
 
-@pytest.mark.parametrize("heading", ["A model of the log", "Cross-fitting", "Which estimator, in your domain"])
+@pytest.mark.parametrize(
+    "heading", ["Intervals", "A model of the log", "Cross-fitting", "Which estimator, in your domain"]
+)
 def test_a_section_prints_what_it_says(heading, capsys):
     section = README.split(f"### {heading}\n")[1]
     code = re.search(r"```python\n(.*?)```", section, re.DOTALL).group(1)

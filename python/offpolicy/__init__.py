@@ -14,8 +14,9 @@ from offpolicy.cross_fit import cross_fit
 from offpolicy.cross_fitted import CrossFit
 from offpolicy.demo import demo_log, demo_value
 from offpolicy.errors import BadFileError, BadLogError, MissingColumnError, OffPolicyError, PluginError, UsageError
+from offpolicy.estimate import Estimate
 from offpolicy.evaluate import evaluate
-from offpolicy.evaluation import Estimate, Evaluation
+from offpolicy.evaluation import Evaluation
 from offpolicy.grid import Grid
 from offpolicy.gym import from_gymnasium
 from offpolicy.improve import improve

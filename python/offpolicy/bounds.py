@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from offpolicy.errors import UsageError
+from offpolicy.protocols import Setting
 
 Range = tuple[float, float]
 
@@ -63,11 +64,35 @@ class Bounds:
         if self.ratio is not None and not all(0 <= ratio < math.inf for ratio in _several(self.ratio)):
             raise UsageError(f"bounds: ratio must be finite and not negative, not {self.ratio}")
 
+    @classmethod
+    def of(cls, domain: Setting) -> Bounds | None:
+        """What a domain knows for certain: the range of its rewards, if it has ends.
+
+        >>> import offpolicy as op
+        >>> from offpolicy.testing import Walk
+        >>> op.Bounds.of(Walk()).reward
+        (-0.05, 1.0)
+        """
+        return cls(reward=domain.reward_range) if all(map(math.isfinite, domain.reward_range)) else None
+
     def returns(self, terms: Terms) -> Range:
         """The least and the largest possible discounted return."""
-        least, most = self._reward()
-        total = sum(terms.discount**t for t in range(terms.horizon))
+        least, most = self.rewards()
+        total = 0.0
+        for _ in range(terms.horizon):  # as the core builds the guess of dr-bsl, to the last bit
+            total = 1 + terms.discount * total
         return least * total, most * total
+
+    def hold(self, terms: Terms) -> bool:
+        """True if they hold for every trajectory that could be: not where one may be longer than all that were seen."""
+        return self.fixed_length or not terms.longest_seen
+
+    def vacuous(self, low: float | None, high: float | None, terms: Terms) -> str | None:
+        """A word about ends that leave no possible return out."""
+        least, most = self.returns(terms)
+        if self.hold(terms) and (low is None or low <= least) and (high is None or high >= most):
+            return f"vacuous: it holds every possible return, {least:g} to {most:g}"
+        return None
 
     def range(self, estimator: str, terms: Terms) -> Range:
         """The least and the largest value that one trajectory can have."""
@@ -83,24 +108,25 @@ class Bounds:
                 product *= max(weight, 1.0) if not self.fixed_length else weight
             return min(0.0, product * least), max(0.0, product * most)
         if estimator == "step-is":
-            return _step_is(self._reward(), weights, terms.discount)
+            return _step_is(self.rewards(), weights, terms.discount)
         if estimator == "dr-v2":
             if terms.transition_ratio:
                 raise MissingBoundError("no range of dr-v2 is known where the log has a transition_ratio")
             if self.r_hat is None:
                 raise MissingBoundError("bounds: dr-v2 needs r_hat=(lowest, highest)")
-            (a, b), (low, high) = self._reward(), self._widened(self.r_hat)
+            (a, b), (low, high) = self.rewards(), self._widened(self.r_hat)
             least, most = _step_is((a - high, b - low), weights, terms.discount)
             lowest, highest = self._q(terms.horizon)[0]
             return lowest + least, highest + most
         baseline = estimator == "dr-bsl"
         models = _baseline(terms, self.fixed_length) if baseline else self._q(terms.horizon)
-        return _dr(self._reward(), weights, models, terms.discount)
+        return _dr(self.rewards(), weights, models, terms.discount)
 
     def _widened(self, pair: Range) -> Range:
         return pair if self.fixed_length else (min(0.0, pair[0]), max(0.0, pair[1]))
 
-    def _reward(self) -> Range:
+    def rewards(self) -> Range:
+        """The least and the largest reward of a step, also of one after the end, where an episode may end early."""
         return self._widened(self.reward)
 
     def _ratio(self, horizon: int) -> list[float]:

@@ -109,7 +109,7 @@ def cross_fit(
     seed
         Another one puts the episodes into other folds.
     confidence, interval, bounds, baseline, order, truncation, threads
-        As in `evaluate`.
+        As in `evaluate`; without bounds, rewards have those of the domain.
     progress
         Called with the folds done so far and those to do.
 
@@ -132,6 +132,7 @@ def cross_fit(
     policies, fit, estimated = read_policies(policy), read_fitter(fitter), read_behavior(behavior, smoothing)
     wanted = read_estimators(estimators, beside=[] if train_fraction is None else ["reg"])
     setting, columns = read_domain(domain, horizon, discount), columns or Columns()
+    bounds = Bounds.of(setting) if bounds is None else bounds
     settings = Settings(setting.discount, _whole(setting.horizon), baseline, truncation=truncation)
     source = open_log(log)
     files = source.files()

@@ -18,11 +18,15 @@ from typing import Any
 
 import polars as pl
 
+from offpolicy import intervals
 from offpolicy.annotator import MODELLED
 from offpolicy.bounds import Bounds
+from offpolicy.errors import UsageError
+from offpolicy.estimate import Estimate
 from offpolicy.estimators import NEEDS
-from offpolicy.evaluation import Estimate, Evaluation
+from offpolicy.evaluation import Evaluation
 from offpolicy.intervals import Interval
+from offpolicy.intervals.sketch import Sketch
 from offpolicy.verdict import Verdict
 
 
@@ -47,30 +51,56 @@ class PooledEstimate(Estimate):
     folds: tuple[Estimate | None, ...] = ()
 
     def interval(
-        self, confidence: float | None = None, method: str | None = None, bounds: Bounds | None = None
+        self,
+        confidence: float | None = None,
+        method: str | None = None,
+        bounds: Bounds | None = None,
+        side: str = "two",
+        **options: Any,
     ) -> Interval:
         """As everywhere; one for finite samples is the average of the folds', where their models differ."""
-        found = super().interval(confidence, method, bounds)
-        alike = not set(MODELLED) & set(NEEDS[self.estimator])
-        if alike or found.kind != "finite-sample" or found.low is None:
-            return found
-        miss = (1 - found.confidence) / len(self.folds)
-        each = [fold and fold.interval(1 - miss, found.method, bounds) for fold in self.folds]
-        sizes = [fold.episodes / self.episodes for fold in self.folds if fold is not None]
-        ends = [(part.low, part.high) for part in each if part and part.low is not None and part.high is not None]
-        if len(ends) < len(self.folds):
-            return replace(found, low=None, high=None, reason="a fold has no interval of its own", assumptions={})
-        low, high = (math.fsum(map(math.prod, zip(sizes, side, strict=True))) for side in zip(*ends, strict=True))
+        level = self.settings.confidence if confidence is None else confidence
+        name = self.settings.method if method is None else method
+        intervals.check(name, level, side)
+        kind = intervals.METHODS[name].kind
+        if kind in ("asymptotic", "heuristic") or not self._modelled:
+            return super().interval(confidence, method, bounds, side, **options)
+        without = Interval(None, None, name, kind, level, side=side)
+        if kind == "anytime":
+            return replace(without, reason="models fitted anew change all values: no promise holds for every look")
+        miss = (1 - level) / len(self.folds)
+        folds = [fold for fold in self.folds if fold is not None]
+        found = [fold.interval(1 - miss, name, bounds, side, **options) for fold in folds]
+        lacking = [part.reason for part in found if (part.low, part.high) == (None, None)]
+        if lacking or len(found) < len(self.folds):
+            return replace(without, reason=lacking[0] if lacking else "a fold has no estimate of its own")
         given = self.settings.bounds if bounds is None else bounds
-        least, most = (-math.inf, math.inf) if given is None else given.returns(self.terms)
-        reason = f"vacuous: it holds every possible return, {least:g} to {most:g}"
-        return replace(
-            found,
-            low=low,
-            high=high,
-            assumptions=found.assumptions | {"folds": len(self.folds)},
-            reason=reason if low <= least and high >= most else None,
-        )
+        pooled = replace(self._average(found), confidence=level)
+        vacuous = None if given is None else given.vacuous(pooled.low, pooled.high, self.terms)
+        return replace(pooled, reason=vacuous)
+
+    def sketch(self, bounds: Bounds | None = None, side: str = "lower") -> Sketch:
+        """As everywhere, but not of values by the models of several folds, which are not independent."""
+        if self._modelled:
+            raise UsageError(f"the values of {self.estimator} come from several models: make a sketch of each fold")
+        return super().sketch(bounds, side)
+
+    @property
+    def _modelled(self) -> bool:
+        return bool(set(MODELLED) & set(NEEDS[self.estimator]))
+
+    def _average(self, each: list[Interval]) -> Interval:
+        """The intervals of the folds, each with the weight of its trajectories."""
+        sizes = [fold.episodes / self.episodes for fold in self.folds if fold is not None]
+
+        def mean(ends: list[float | None]) -> float | None:
+            known = [end for end in ends if end is not None]
+            return math.fsum(map(math.prod, zip(sizes, known, strict=True))) if known else None
+
+        first = each[0].assumptions
+        shared = {name: first[name] for name in first if all(part.assumptions[name] == first[name] for part in each)}
+        low, high = mean([part.low for part in each]), mean([part.high for part in each])
+        return replace(each[0], low=low, high=high, assumptions=shared | {"folds": len(each)})
 
 
 @dataclass(frozen=True)

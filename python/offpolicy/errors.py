@@ -56,6 +56,10 @@ class BadFileError(OffPolicyError):
         super().__init__(f"{file}: {why}")
 
 
+class TooLargeError(OffPolicyError):
+    """A number that no f64 can hold."""
+
+
 class PluginError(OffPolicyError):
     """A plugin that is not there, is broken, or gives what it must not.
 

@@ -10,16 +10,16 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
-import polars as pl
-
 from offpolicy import _core, evaluation, intervals
 from offpolicy.bounds import Bounds, Terms
 from offpolicy.columns import ESTIMATED, Columns, PolicyColumns
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
+from offpolicy.estimate import IntervalSettings
 from offpolicy.estimators import WEIGHTED, check_ids
-from offpolicy.evaluation import Evaluation, IntervalSettings
+from offpolicy.evaluation import Evaluation
 from offpolicy.plan import BEHAVIOR, Plan, Settings, choose_estimators, find_policies, left_out
 from offpolicy.problem import EMPTY
+from offpolicy.samples import Samples
 from offpolicy.sources import Pass, Source, open_log, run_task
 from offpolicy.tidy import tidy
 
@@ -66,12 +66,13 @@ def evaluate(
     horizon
         H; None for the length of the longest episode.
     confidence, interval, bounds
-        Level and method (`t`, `normal`, `hoeffding`) of the intervals, and what is known for certain of rewards, ratios
+        Level and method of the intervals (see `offpolicy.intervals`), and what is known for certain of rewards, ratios
         and model values.
     baseline
         The constant of `dr-bsl`.
     map
-        Runs the parts of the scan elsewhere: `executor.map`, or anything that works like it.
+        Runs the parts of the scan elsewhere: `executor.map`, or anything that works like it. Intervals that are made of
+        single trajectories use it again when they are first asked for.
     progress
         Called with the rows read so far and those to read (None if not known).
     threads
@@ -137,6 +138,7 @@ def evaluate(
     second = scanner.scan(plan.second(), "second", normalisers) if again else None
     outcome = json.loads(first.outcome(normalisers, second))
     terms = Terms(discount, outcome["horizon"], baseline, longest_seen=horizon is None)
+    samples = Samples(scanner.again, scanner.source, plan, normalisers)
     ratios = {policy.name for policy in plan.policies if "transition_ratio" in policy.models}
     found, diagnostics, notes = evaluation.build(
         outcome,
@@ -145,6 +147,7 @@ def evaluate(
         estimators is not None,
         lambda policy: replace(terms, transition_ratio=policy in ratios),
         IntervalSettings(confidence, interval, bounds),
+        samples,
     )
     return Evaluation(
         estimates=found,
@@ -173,7 +176,7 @@ def evaluate(
         },
         sources=files,
         version=_core.__version__,
-        scan_values=partial(_values, scanner, plan, normalisers),
+        samples=samples,
     )
 
 
@@ -254,6 +257,11 @@ class Scanner:
             raise BadLogError([EMPTY])
         return whole
 
+    def again(self, plan: Plan, pass_name: str, normalisers: bytes | None) -> _core.Whole:
+        """One more pass after the evaluation is done, of which no progress is told."""
+        self.progress = None
+        return self.scan(plan, pass_name, normalisers)
+
     def read(self, plan: Plan, pass_name: str, normalisers: bytes | None) -> _core.Whole:
         """One pass, whatever it finds."""
         job, names = Pass(plan.spec(), pass_name, normalisers), plan.names()
@@ -309,14 +317,3 @@ def _without_dead_policies(
             remarks.append(str(error).partition(", for the target")[0])
             plan = plan.without(error.policy, WEIGHTED)
             first = scanner.scan(plan, "first", None)
-
-
-def _values(scanner: Scanner, plan: Plan, normalisers: bytes, policy: str, estimator: str) -> pl.DataFrame:
-    chosen = plan.keeping({estimator}, policy)
-    whole = scanner.scan(chosen, "values", normalisers)
-    index = [BEHAVIOR, *(target.name for target in plan.policies)].index(policy)
-    episodes, values = whole.values(index)
-    if None in values:
-        episode = episodes[values.index(None)]
-        raise OffPolicyError(f"the value of episode {episode} is beyond the range of f64")
-    return pl.DataFrame({"episode": episodes, "value": values}, strict=False)

@@ -3,88 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import polars as pl
 
-from offpolicy import intervals
-from offpolicy.bounds import Bounds, Terms
+from offpolicy.bounds import Terms
 from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.estimate import Estimate, IntervalSettings
 from offpolicy.estimators import ESTIMATORS, UNWEIGHTED
-from offpolicy.intervals import Interval
 from offpolicy.plan import BEHAVIOR
+from offpolicy.samples import Samples
 from offpolicy.verdict import Verdict, judge, unweighted, worst
-
-
-@dataclass(frozen=True)
-class IntervalSettings:
-    """How intervals are made unless asked otherwise."""
-
-    confidence: float
-    method: str
-    bounds: Bounds | None
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """One estimator's value of one policy, with its standard error.
-
-    >>> import offpolicy as op
-    >>> estimate = op.evaluate(op.demo_log(), discount=0.9)["dr"]
-    >>> estimate.low < estimate.value < estimate.high
-    True
-    """
-
-    policy: str
-    estimator: str
-    value: float | None
-    std_error: float | None
-    episodes: int
-    steps: int
-    ess: float
-    terms: Terms
-    settings: IntervalSettings
-    withheld: str | None = None
-
-    def interval(
-        self, confidence: float | None = None, method: str | None = None, bounds: Bounds | None = None
-    ) -> Interval:
-        """A confidence interval, by default the one of the evaluation.
-
-        >>> import offpolicy as op
-        >>> estimate = op.evaluate(op.demo_log(), discount=0.9)["step-is"]
-        >>> narrow, wide = estimate.interval(confidence=0.5), estimate.interval(confidence=0.99)
-        >>> wide.low < narrow.low < narrow.high < wide.high
-        True
-        """
-        return intervals.interval(
-            self.estimator,
-            self.value,
-            self.std_error,
-            self.episodes,
-            self.terms,
-            confidence=self.settings.confidence if confidence is None else confidence,
-            method=self.settings.method if method is None else method,
-            bounds=self.settings.bounds if bounds is None else bounds,
-            withheld=self.withheld,
-        )
-
-    @property
-    def reason(self) -> str | None:
-        """Why a number is missing, or what to know about the interval."""
-        return self.interval().reason
-
-    @property
-    def low(self) -> float | None:
-        """Lower end of the evaluation's interval."""
-        return self.interval().low
-
-    @property
-    def high(self) -> float | None:
-        """Upper end of the evaluation's interval."""
-        return self.interval().high
 
 
 @dataclass(frozen=True)
@@ -109,7 +40,7 @@ class Evaluation:
     settings: dict[str, Any]
     sources: list[dict[str, Any]]
     version: str
-    scan_values: Callable[[str, str], pl.DataFrame]
+    samples: Samples = field(repr=False)
 
     def __str__(self) -> str:
         """The verdict, the table and the notes."""
@@ -169,7 +100,7 @@ class Evaluation:
         ([0, 1, 2], True)
         """
         estimate = self[estimator] if policy is None else self[policy, estimator]
-        return self.scan_values(estimate.policy, estimator)
+        return self.samples.values(estimate.policy, estimator)
 
     def to_dict(self) -> dict[str, Any]:
         """The whole result with its provenance, ready for JSON.
@@ -182,7 +113,8 @@ class Evaluation:
         for row, estimate in zip(rows, self.estimates, strict=True):
             row["reason"] = estimate.reason
             interval = estimate.interval()
-            row["interval"] = {"method": interval.method, "kind": interval.kind, "assumptions": interval.assumptions}
+            about = ("method", "kind", "side", "assumptions")
+            row["interval"] = {name: getattr(interval, name) for name in about}
         return {
             "version": self.version,
             "sources": self.sources,
@@ -209,6 +141,7 @@ def build(
     explicit: bool,
     terms: Callable[[str], Terms],
     settings: IntervalSettings,
+    samples: Samples,
 ) -> tuple[tuple[Estimate, ...], pl.DataFrame, list[str]]:
     """Estimates, diagnostics and notes from what the core found."""
     episodes, notes, estimates = outcome["episodes"], [], []
@@ -240,6 +173,7 @@ def build(
                 float(episodes) if plain else weights["ess"],
                 terms(policy),
                 settings,
+                samples,
                 withheld,
             )
         )

@@ -40,8 +40,8 @@ def hash_of(episodes: Any, seed: int = 0) -> Hashes:
     >>> [f"{h:016x}" for h in hash_of([0, 1, 2])]
     ['e220a8397b1dcdaf', '6e789e6aa1b965f4', '06c45d188009454f']
     """
-    start = _mix(np.array([seed % 2**64], dtype=np.uint64))
-    mixed: Hashes = _mix(start + (_keys(_series(episodes)) + np.uint64(1)) * GAMMA)
+    start = mix(np.array([seed % 2**64], dtype=np.uint64))
+    mixed: Hashes = mix(start + (_keys(_series(episodes)) + np.uint64(1)) * GAMMA)
     return mixed
 
 
@@ -157,7 +157,8 @@ def _digest(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-def _mix(z: Hashes) -> Hashes:
+def mix(z: Hashes) -> Hashes:
+    """The finaliser of SplitMix64: a one-to-one map of 64 bits that spreads every one of them."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))

@@ -73,7 +73,7 @@ def improve(
         C of the score V − Cσ, at least 0; 1 by default.
     interval, confidence, bounds
         Another score: the lower bound of this level, 0.95 by default, by the interval of that name, and what is known
-        for certain where the interval needs it; as in `evaluate`, but one-sided.
+        for certain where the interval needs it (of rewards, what the domain knows); as in `evaluate`, but one-sided.
     train_fraction
         How much of the log Q̂ gets where a candidate was made from none of it and the estimator needs Q̂.
     columns, baseline, truncation, threads
@@ -90,11 +90,13 @@ def improve(
     >>> best.winner, round(best.behavior.value, 3), round(best.candidates["score"].max(), 3)
     ('train 0.2, alpha 0', -0.009, 0.728)
     """
+    setting = plugins.domain(domain) if isinstance(domain, str) else domain
+    if bounds is None and interval is not None:
+        bounds = Bounds.of(setting)
     bound = LowerBound.chosen(caution, interval, confidence, bounds)
     check_estimator(estimator, baseline)
     if not 0 < train_fraction < 1:
         raise UsageError(f"train_fraction must be between 0 and 1, not {train_fraction}")
-    setting = plugins.domain(domain) if isinstance(domain, str) else domain
     columns, source = columns or Columns(), open_log(log)
     common: dict[str, Any] = {"discount": setting.discount, "horizon": setting.horizon, "truncation": truncation}
     own = _behavior(source, columns, threads=threads, **common)

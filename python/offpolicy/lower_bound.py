@@ -1,7 +1,7 @@
 """Lower bounds, by which candidates are compared, and how often they hold.
 
     V − C σ                        σ the standard error: below the true value with probability Φ(C), if V is normal
-    the low end of an interval     of level 1−δ: that of the two-sided interval of level 1−2δ
+    the bound of an interval       from below alone, of level 1−δ
 
 The best of m bounds is wrong more often than one bound is. By Bonferroni all m hold at once with probability
 
@@ -19,7 +19,7 @@ from statistics import NormalDist
 from offpolicy import intervals
 from offpolicy.bounds import Bounds
 from offpolicy.errors import UsageError
-from offpolicy.evaluation import Estimate
+from offpolicy.estimate import Estimate
 from offpolicy.intervals import Interval
 
 CAUTION, CONFIDENCE = 1.0, 0.95
@@ -28,7 +28,7 @@ NORMAL = NormalDist()
 
 @dataclass(frozen=True)
 class LowerBound:
-    """V − Cσ where `caution` is C, otherwise the low end of the interval `method`; δ is how often it may fail.
+    """V − Cσ where `caution` is C, otherwise the lower bound by the interval `method`; δ is how often it may fail.
 
     >>> from offpolicy.lower_bound import LowerBound
     >>> bound = LowerBound.chosen(caution=2.0)
@@ -63,7 +63,7 @@ class LowerBound:
         level = CONFIDENCE if confidence is None else confidence
         if not 0.5 < level < 1:
             raise UsageError(f"confidence of a lower bound must be above 0.5 and below 1, not {level}")
-        intervals.check(method, _two_sided(1 - level))
+        intervals.check(method, level, "lower")
         return cls(None, method, 1 - level, bounds)
 
     def __str__(self) -> str:
@@ -82,17 +82,12 @@ class LowerBound:
     def of(self, estimate: Estimate) -> Interval:
         """The bound as `low` of an interval without an upper end; None there, with a `reason`, where it has none."""
         if self.caution is None:
-            found = estimate.interval(_two_sided(self.delta), self.method, self.bounds)
-            return replace(found, high=None, confidence=self.confidence)
+            return estimate.interval(self.confidence, self.method, self.bounds, side="lower")
         value, error = estimate.value, estimate.std_error
-        without = Interval(None, None, str(self), "asymptotic", self.confidence)
+        without = Interval(None, None, str(self), "asymptotic", self.confidence, side="lower")
         if estimate.withheld is not None or value is None or error is None:
             return replace(without, reason=estimate.withheld or "a single trajectory has no standard error")
         low = value - self.caution * error
         if not math.isfinite(low):
             return replace(without, reason=f"{self} is beyond the range of f64")
         return replace(without, low=low, assumptions={"caution": self.caution, "std_error": error})
-
-
-def _two_sided(delta: float) -> float:
-    return 1 - 2 * delta

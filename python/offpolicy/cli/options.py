@@ -70,11 +70,11 @@ def bounds_options(command: Command) -> Command:
 
     return with_options(
         cast(Command, with_bounds),
-        click.option("--reward-range", **ends, help="Bounds of a reward, for hoeffding."),
-        click.option("--ratio-bound", type=float, help="Largest possible π1/π0, for hoeffding."),
-        click.option("--q-range", **ends, help="Bounds of q_hat and v_hat, for hoeffding with dr and reg."),
-        click.option("--r-hat-range", **ends, help="Bounds of r_hat, for hoeffding with dr-v2."),
-        click.option("--fixed-length", is_flag=True, help="Every episode has H steps, which narrows hoeffding."),
+        click.option("--reward-range", **ends, help="Bounds of a reward, for intervals of finite samples."),
+        click.option("--ratio-bound", type=float, help="Largest possible π1/π0, where they need it."),
+        click.option("--q-range", **ends, help="Bounds of q_hat and v_hat, for them with dr and reg."),
+        click.option("--r-hat-range", **ends, help="Bounds of r_hat, for them with dr-v2."),
+        click.option("--fixed-length", is_flag=True, help="Every episode has H steps, which narrows them."),
     )
 
 

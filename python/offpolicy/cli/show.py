@@ -22,7 +22,8 @@ from rich.text import Text
 from offpolicy.check import Report
 from offpolicy.cli.output import visible
 from offpolicy.cli.refusal import in_our_words
-from offpolicy.evaluation import Estimate, Evaluation
+from offpolicy.estimate import Estimate
+from offpolicy.evaluation import Evaluation
 from offpolicy.plan import BEHAVIOR
 from offpolicy.verdict import LEVELS
 
@@ -200,17 +201,23 @@ def estimates(ev: Evaluation, widest: int, truth: float | None = None) -> Table:
         if before not in (None, estimate.policy):
             table.add_section()
         before = estimate.policy
-        low, high = estimate.low, estimate.high
         cells = [
             number(estimate.value),
             number(estimate.std_error),
-            NONE if low is None or high is None else f"{number(low)} … {number(high)}",
+            ends(estimate.low, estimate.high, number),
             f"{estimate.ess:,.1f}",
         ]
         if truth is not None:
             cells += beside(estimate, truth, number)
         table.add_row(cell(estimate.policy), estimate.estimator, *cells)
     return table
+
+
+def ends(low: float | None, high: float | None, number: Callable[[float | None], str]) -> str:
+    """An interval, a bound from below, or none."""
+    if low is None:
+        return NONE
+    return f"≥ {number(low)}" if high is None else f"{number(low)} … {number(high)}"
 
 
 def beside(estimate: Estimate, truth: float, number: Callable[[float | None], str]) -> list[str]:

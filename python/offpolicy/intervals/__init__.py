@@ -1,0 +1,115 @@
+"""Confidence intervals: each with its kind, what it assumed, and a reason where it cannot be had; a method a file.
+
+    method         kind           state that it is made of             refuses
+    normal, t      asymptotic     mean and standard error
+    hoeffding      finite-sample  mean, given bounds                   weighted estimators
+    bernstein      finite-sample  mean, variance, given bounds         weighted estimators
+    betting        finite-sample  a sketch of values, given bounds     weighted estimators
+    sequence       anytime        a sketch of values, given bounds     weighted estimators
+    hcope          finite-sample  a sketch of values, given bounds     weighted estimators; bounds from below only
+    anderson       finite-sample  a sketch of values, given bounds     weighted estimators
+    likelihood     asymptotic     six sums of values and weights       weighted estimators, mc, reg
+    bootstrap      heuristic      replicates of sums
+    bootstrap-bca  heuristic      replicates of sums, and influence
+
+A two-sided interval of level 1 − δ misses on each side with δ/2; a bound from one side has all of δ. Bounds on
+rewards, ratios and models are given, never seen. Whatever the state is, it does not depend on the order of
+trajectories, on how they are cut into files, or on threads; nor does an interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+import numpy as np
+
+from offpolicy.errors import TooLargeError, UsageError
+from offpolicy.estimators import UNWEIGHTED, WEIGHTED
+from offpolicy.intervals import (
+    anderson,
+    bernstein,
+    betting,
+    bootstrap,
+    hcope,
+    hoeffding,
+    likelihood,
+    normal,
+    sequence,
+)
+from offpolicy.intervals.interval import SIDES, Interval
+from offpolicy.intervals.request import Ends, Request, WithheldError
+
+__all__ = ["METHODS", "SIDES", "Interval", "Method", "Request", "check", "interval"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """How ends are found, what kind of promise they make, and for which estimators they make none."""
+
+    kind: str
+    ends: Callable[[Request], Ends]
+    refuses: frozenset[str] = frozenset()
+    only: str | None = None  # the one side that it bounds
+
+    def check(self, request: Request) -> None:
+        """Refuses a side or an estimator for which the method is not valid."""
+        method, estimator = request.method, request.estimator
+        if self.only not in (None, request.side):
+            raise WithheldError(f'{method} bounds a value from below only: ask for side="{self.only}"')
+        if estimator not in self.refuses:
+            return
+        if estimator in WEIGHTED:
+            raise WithheldError(f"{method} holds for means of independent values; {estimator} is a ratio of sums")
+        raise WithheldError(f"{method} is about weights, and {estimator} has none: ask for t")
+
+
+METHODS = {
+    "normal": Method("asymptotic", normal.normal),
+    "t": Method("asymptotic", normal.student),
+    "hoeffding": Method("finite-sample", hoeffding.ends, WEIGHTED),
+    "bernstein": Method("finite-sample", bernstein.ends, WEIGHTED),
+    "betting": Method("finite-sample", betting.ends, WEIGHTED),
+    "sequence": Method("anytime", sequence.ends, WEIGHTED),
+    "hcope": Method("finite-sample", hcope.ends, WEIGHTED, only="lower"),
+    "anderson": Method("finite-sample", anderson.ends, WEIGHTED),
+    "likelihood": Method("asymptotic", likelihood.ends, WEIGHTED | UNWEIGHTED),
+    "bootstrap": Method("heuristic", bootstrap.percentile),
+    "bootstrap-bca": Method("heuristic", bootstrap.bca),
+}
+
+
+def check(method: str, confidence: float, side: str = "two") -> None:
+    """Refuses an unknown method or side, and a level outside (0, 1)."""
+    if method not in METHODS:
+        close = get_close_matches(str(method), METHODS, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise UsageError(f"no interval {method!r}; {hint}there are {', '.join(METHODS)}")
+    if side not in SIDES:
+        raise UsageError(f"side must be one of {', '.join(map(repr, SIDES))}, not {side!r}")
+    if not (0 < confidence < 1 and 0.5 + confidence / 2 < 1):
+        raise UsageError(f"confidence must be between 0 and 1, not {confidence}")
+
+
+def interval(request: Request, withheld: str | None = None) -> Interval:
+    """The interval of an estimate, or the reason why there is none; `withheld` is one that is known beforehand."""
+    check(request.method, request.confidence, request.side)
+    method = METHODS[request.method]
+    if method.only is not None and request.side == "two":
+        request = replace(request, side=method.only)
+    found = Interval(None, None, request.method, method.kind, request.confidence, side=request.side)
+    try:
+        if withheld is not None:
+            raise WithheldError(withheld)
+        method.check(request)
+        with np.errstate(over="ignore"):
+            ends = method.ends(request)
+        if not all(math.isfinite(end) for end in (ends.low, ends.high) if end is not None):
+            raise WithheldError("its ends are beyond the range of f64")
+    except (WithheldError, TooLargeError) as why:
+        return replace(found, reason=str(why))
+    bounds = request.bounds
+    reason = None if bounds is None else bounds.vacuous(ends.low, ends.high, request.terms)
+    return replace(found, low=ends.low, high=ends.high, assumptions=ends.assumptions, reason=reason)

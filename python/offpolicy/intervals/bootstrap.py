@@ -1,0 +1,124 @@
+"""The bootstrap over trajectories, heuristic: what the estimate does when the log is resampled.
+
+    bootstrap       [θ_(k), θ_(B+1−k)],  k = ⌊(B + 1) δ/2⌋        percentiles: of B sorted replicates
+    bootstrap-bca   the same with Φ(z_0 + (z_0 + z)/(1 − a (z_0 + z))) in the place of δ/2, z = Φ⁻¹(δ/2)
+                    z_0 = Φ⁻¹(share of replicates below θ),  a = Σψ³ / (6 (Σψ²)^{3/2}): bias and acceleration
+
+with the influence ψ of each trajectory. A resample in which no trajectory has weight has no estimate: it counts as
+−∞ below and +∞ above, so that an interval is withheld where there are many of them. Nothing is promised for a finite
+sample: where a few weights dominate, resamples know as little of the others as the log does.
+
+Efron, "Better bootstrap confidence intervals" (JASA 1987); the cost of B replicates of n trajectories is B·n times k
+columns.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from offpolicy.errors import UsageError
+from offpolicy.intervals.exact_sums import exact_sum
+from offpolicy.intervals.ratios import ratios
+from offpolicy.intervals.replicates import Quanta, ReplicateSums, influence
+from offpolicy.intervals.request import Ends, Request, WithheldError
+from offpolicy.protocols import Floats
+
+#: Numbers that the state may have: 1 GiB.
+LARGEST_STATE = 1 << 27
+NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """θ of the log and of its resamples, NaN where it has none, and the acceleration a."""
+
+    theta: float
+    replicates: Floats
+    acceleration: float
+
+    @property
+    def undefined(self) -> int:
+        """Resamples without an estimate."""
+        return int(np.count_nonzero(np.isnan(self.replicates)))
+
+    @property
+    def bias(self) -> float:
+        """z_0, where a replicate equal to θ is half below it."""
+        below = np.count_nonzero(self.replicates < self.theta)
+        equal = np.count_nonzero(self.replicates == self.theta)
+        share = (below + equal / 2) / max(1, len(self.replicates) - self.undefined)
+        if not 0 < share < 1:
+            raise WithheldError("all resamples are on one side of the estimate")
+        return NORMAL.inv_cdf(share)
+
+    def corrected(self, level: float) -> float:
+        """The level of BCa in the place of a level of percentiles."""
+        z = self.bias + NORMAL.inv_cdf(level)
+        stretch = 1 - self.acceleration * z
+        if stretch <= 0:
+            raise WithheldError(f"the acceleration, {self.acceleration:.2g}, is too large for a correction")
+        return NORMAL.cdf(self.bias + z / stretch)
+
+    def ends(self, request: Request, below: float, above: float, **assumptions: Any) -> Ends:
+        """The replicates with these shares of all below and above them."""
+        low = _ordered(self.replicates, below) if request.wants_low else None
+        high = -_ordered(-self.replicates, above) if request.wants_high else None
+        if not all(math.isfinite(end) for end in (low, high) if end is not None):
+            raise WithheldError(
+                f"{len(self.replicates)} resamples, {self.undefined} of them without weight, do not reach so far "
+                "into the tails"
+            )
+        about = {"replicates": len(self.replicates), "seed": request.seed, "undefined": self.undefined}
+        return Ends(low, high, about | assumptions)
+
+
+def percentile(request: Request) -> Ends:
+    """The interval between percentiles."""
+    return bootstrap(request).ends(request, request.tail, request.tail)
+
+
+def bca(request: Request) -> Ends:
+    """The interval corrected for bias and acceleration."""
+    found = bootstrap(request)
+    below, above = found.corrected(request.tail), 1 - found.corrected(request.quantile)
+    return found.ends(request, below, above, bias=found.bias, acceleration=found.acceleration)
+
+
+def bootstrap(request: Request) -> Bootstrap:
+    """All resamples, made once for each number of them and seed."""
+    if not (isinstance(request.replicates, int) and request.replicates >= 1):
+        raise UsageError(f"replicates must be a whole number of at least 1, not {request.replicates!r}")
+    key = ("bootstrap", request.policy, request.estimator, request.replicates, request.seed)
+    return request.samples.once(key, lambda: _resample(request))
+
+
+def _resample(request: Request) -> Bootstrap:
+    theta, blocks = ratios(request)
+    if (numbers := request.replicates * theta.columns) > LARGEST_STATE:
+        raise WithheldError(
+            f"{request.replicates} replicates of {theta.columns} sums are {numbers:,} numbers, more than "
+            f"{LARGEST_STATE:,}: ask for fewer replicates"
+        )
+    sums = ReplicateSums(request.replicates, request.seed, Quanta.of(blocks(), request.episodes))
+    for block in blocks():
+        sums.add(block)
+    return Bootstrap(*sums.estimates(theta), acceleration(influence(theta, sums, blocks())))
+
+
+def acceleration(psi: Floats) -> float:
+    """a of the influence of each trajectory, whatever its unit."""
+    psi = psi / (float(np.abs(psi).max()) or 1.0)
+    cubes, squares = float(exact_sum(psi**3)), float(exact_sum(psi**2))
+    return cubes / (6 * squares**1.5) if squares > 0 else 0.0
+
+
+def _ordered(replicates: Floats, level: float) -> float:
+    """The ⌊(B+1) level⌋-th smallest, −∞ for those without an estimate, and where there are too few."""
+    place = math.floor((len(replicates) + 1) * level + 1e-9)  # 1 − 0.9 is a little less than 0.1
+    ordered = np.sort(np.where(np.isnan(replicates), -np.inf, replicates))
+    return float(ordered[place - 1]) if place >= 1 else -math.inf

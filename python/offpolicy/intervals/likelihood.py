@@ -1,0 +1,101 @@
+"""Empirical likelihood with the knowledge that weights have mean 1, asymptotic. Put weights q_i on the trajectories:
+
+    R(v) = min Σ_i (n q_i − 1)²        over Σ q_i = 1,  Σ q_i c_i = 1,  Σ q_i x_i = v
+
+the distance, of Cressie and Read's family with power 2, from the sample to the nearest distribution in which the
+weights c = ρ_{1:H} have the mean 1 that they must have, and the values x the mean v. By Lagrange's multipliers n q_i
+− 1 is linear in x_i − x̄ and c_i − c̄, and with the covariances s (sums over n)
+
+    R(v) = n (v − x̄, 1 − c̄) S⁻¹ (v − x̄, 1 − c̄)ᵀ,    S = (s_xx s_xc; s_xc s_cc)
+
+which is least at v̂ = x̄ + β (1 − c̄), β = s_xc/s_cc, and R(v) − R(v̂) = n (v − v̂)² / (s_xx − s_xc²/s_cc). At the
+truth this is χ² with one degree in the limit. So the interval is closed:
+
+    v̂ ∓ q √( (s_xx − s_xc²/s_cc) / (n − 2) )        q the quantile of Student's t with n − 2 degrees, for small n
+
+It is centred at v̂, not at the estimate: where returns go with weights, as they do for `is` and `step-is`, it is the
+narrower one. Its state are six sums, n, Σc, Σc², Σx, Σxc and Σx², exact, so that shards add up.
+
+In small samples it is too narrow: of ten trajectories of a small problem, 80% intervals hold the truth in 72%
+of all samples (`t`: in 79%).
+
+Karampatziakis, Langford & Mineiro, "Empirical likelihood for contextual bandits" (NeurIPS 2020); Baggerly,
+"Empirical likelihood as a goodness-of-fit measure" (Biometrika 1998).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from offpolicy.folds import hash_of
+from offpolicy.intervals.exact_sums import exact_dot, exact_sum
+from offpolicy.intervals.normal import student_quantile
+from offpolicy.intervals.request import Ends, Request, WithheldError
+from offpolicy.protocols import Floats
+
+#: Products of larger numbers, or their parts, could leave the range of f64.
+LARGEST = 1e140
+
+
+@dataclass(frozen=True)
+class SixSums:
+    """n, Σc, Σc², Σx, Σxc, Σx².
+
+    >>> import numpy as np
+    >>> from offpolicy.intervals.likelihood import SixSums
+    >>> c, x = np.array([0.5, 1.5, 0.25, 1.5]), np.array([1.0, 2.0, 0.0, 3.0])
+    >>> SixSums.of(c[:1], x[:1]).merge(SixSums.of(c[1:], x[1:])) == SixSums.of(c, x)
+    True
+    """
+
+    n: int
+    c: Fraction
+    cc: Fraction
+    x: Fraction
+    xc: Fraction
+    xx: Fraction
+
+    @classmethod
+    def of(cls, c: Floats, x: Floats) -> SixSums:
+        """The sums of trajectories with these weights and values."""
+        return cls(len(x), exact_sum(c), exact_dot(c, c), exact_sum(x), exact_dot(x, c), exact_dot(x, x))
+
+    def merge(self, other: SixSums) -> SixSums:
+        """The sums of both."""
+        return SixSums(*(mine + theirs for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True)))
+
+    def centre(self) -> tuple[float, float, float]:
+        """v̂, its standard error, and β."""
+        c, x = self.c / self.n, self.x / self.n
+        s_cc, s_xc, s_xx = self.cc / self.n - c * c, self.xc / self.n - x * c, self.xx / self.n - x * x
+        beta = s_xc / s_cc
+        return float(x + beta * (1 - c)), math.sqrt((s_xx - beta * s_xc) / (self.n - 2)), float(beta)
+
+
+def ends(request: Request) -> Ends:
+    """The interval of an average."""
+    if request.episodes < 3:
+        raise WithheldError(f"likelihood needs at least 3 trajectories, not {request.episodes}")
+    key = ("six sums", request.policy, request.estimator)
+    sums = request.samples.once(key, lambda: _sums(request))
+    if sums.cc * sums.n == sums.c**2:
+        raise WithheldError("all weights are equal, and that their mean is 1 says nothing more: ask for t")
+    centre, error, slope = sums.centre()
+    quantile = student_quantile(request.quantile, request.episodes - 2)
+    return request.around(centre, quantile * error, centre=centre, std_error=error, slope=slope, quantile=quantile)
+
+
+def _sums(request: Request) -> SixSums:
+    """Weights and values come from two scans, and meet by the hash of their episode."""
+    found = request.samples.values(request.policy, request.estimator)
+    blocks = [(hash_of(steps.episodes), steps.c[:, -1]) for steps in request.samples.steps(request.policy)]
+    of_weights, weights = (np.concatenate(each) for each in zip(*blocks, strict=True))
+    c = weights[np.argsort(of_weights)]
+    x = found["value"].to_numpy()[np.argsort(hash_of(found["episode"]))]
+    if not (c.max() < LARGEST and np.abs(x).max() < LARGEST):
+        raise WithheldError("weights or values are too large for their squares")
+    return SixSums.of(c, x)

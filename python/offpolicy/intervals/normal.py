@@ -1,0 +1,57 @@
+"""By the limit law of the estimate, asymptotic:
+
+    x̄ ∓ q · SE        q the quantile 1 − δ/2 of the normal law, or of Student's t with n − 1 degrees
+
+For the weighted estimators SE comes from influence functions, and the t only guards against small n.
+"""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+from offpolicy import _core
+from offpolicy.intervals.request import Ends, Request, WithheldError
+
+#: Degrees of freedom beyond which the expansion around the normal is exact to 1e-15.
+NEARLY_NORMAL = 100_000
+
+
+def normal(request: Request) -> Ends:
+    """The interval of the normal law."""
+    return _by_quantile(request, NormalDist().inv_cdf(request.quantile))
+
+
+def student(request: Request) -> Ends:
+    """The interval of Student's t."""
+    std_error(request)
+    return _by_quantile(request, student_quantile(request.quantile, request.episodes - 1))
+
+
+def std_error(request: Request) -> float:
+    """The standard error, which must be there."""
+    if request.std_error is None:
+        alone = "a single trajectory has no standard error"
+        raise WithheldError(
+            alone if request.episodes == 1 else f"the standard error of {request.estimator} needs passes=2"
+        )
+    return request.std_error
+
+
+def student_quantile(p: float, degrees: int) -> float:
+    """The quantile of Student's t, for many degrees by Cornish & Fisher's expansion around the normal.
+
+    >>> from offpolicy.intervals.normal import student_quantile
+    >>> round(student_quantile(0.975, 10), 9)
+    2.228138852
+    """
+    if degrees <= NEARLY_NORMAL:
+        return _core.student_t_quantile(p, degrees)
+    z = NormalDist().inv_cdf(p)
+    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / degrees + second / degrees**2 + third / degrees**3
+
+
+def _by_quantile(request: Request, quantile: float) -> Ends:
+    error = std_error(request)
+    return request.around(request.value, quantile * error, quantile=quantile, std_error=error)

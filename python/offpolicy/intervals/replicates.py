@@ -1,0 +1,110 @@
+"""Estimates of resamples: B × sums, from the columns that an estimate is made of.
+
+    S_b = Σ_i N_b(i) y_i        N_b(i) ~ Poisson(1), see `poisson`;  y_i the columns of trajectory i, see `ratios`
+
+is linear, so that a block of trajectories adds a product of matrices, (B × n) · (n × k), and nothing of them is
+kept. Columns are rounded to multiples of a power of 2, about 2⁻³¹ of their largest entry for a million trajectories,
+so small that no sum is rounded: the same bits for any order and partition, and shards add up. Each estimate is then
+made of S_b as θ is of the sums of the log: **the normalisers are those of the resample**.
+
+All resamples come from one reading of the columns, after one that finds the units; averages have their values in memory
+for both, n numbers, and for the weighted estimators the log is read each time, in bounded memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from offpolicy.errors import UsageError
+from offpolicy.folds import hash_of
+from offpolicy.intervals import poisson
+from offpolicy.intervals.ratios import Block, Ratios
+from offpolicy.intervals.request import WithheldError
+from offpolicy.protocols import Floats
+
+#: Words of a product of matrices, and trajectories: few columns are done best in a cache, and many in large products,
+#: which the threads of a BLAS can share without waiting for each other all the time.
+WORDS, TRAJECTORIES, FEW, MANY_TRAJECTORIES = 64, 256, 8, 4096
+
+
+@dataclass(frozen=True)
+class Quanta:
+    """The unit of each column, for a log of n trajectories."""
+
+    n: int
+    units: Floats  # (k,), powers of 2
+
+    @classmethod
+    def of(cls, blocks: Iterable[Block], n: int) -> Quanta:
+        """Units by the largest entries."""
+        largest = np.max([np.abs(columns).max(axis=0) for _, columns in blocks], axis=0)
+        if not np.isfinite(largest).all():
+            raise WithheldError("the product of so many ratios is beyond the range of f64")
+        bits = 52 - math.ceil(math.log2(cls.most(n)))
+        return cls(n, np.where(largest > 0, np.ldexp(1.0, np.frexp(largest)[1] - bits), 1.0))
+
+    @staticmethod
+    def most(n: int) -> float:
+        """More trajectories than any resample will have: twelve standard deviations above the mean."""
+        return n + 12 * math.sqrt(n) + 64
+
+    def integers(self, columns: Floats) -> Floats:
+        """y_0 = 1 and the other columns in units, whole numbers."""
+        return np.hstack([np.ones((len(columns), 1)), np.rint(columns / self.units)])
+
+    def floats(self, sums: Floats) -> Floats:
+        """Sums of whole numbers as sums of columns."""
+        found: Floats = sums * np.concatenate([[1.0], self.units])
+        return found
+
+
+class ReplicateSums:
+    """The sums of B resamples, and of the log itself, in whole units; a state that shards add to."""
+
+    def __init__(self, replicates: int, seed: int, quanta: Quanta) -> None:
+        """Nothing yet."""
+        self.words = -(-replicates // poisson.LANES)
+        self.replicates, self.seed, self.quanta = replicates, seed, quanta
+        self.sums = np.zeros((self.words * poisson.LANES, 1 + len(quanta.units)))
+        self.log = np.zeros(1 + len(quanta.units))
+
+    def add(self, block: Block) -> None:
+        """Trajectories that have not been added yet."""
+        episodes, columns = block
+        keys, y = hash_of(episodes, self.seed), self.quanta.integers(columns)
+        self.log += y.sum(axis=0)
+        size = TRAJECTORIES if y.shape[1] <= FEW else MANY_TRAJECTORIES
+        memory = np.empty((size, WORDS * poisson.LANES))
+        for start in range(0, len(keys), size):
+            some, theirs = keys[start : start + size], y[start : start + size]
+            for first in range(0, self.words, WORDS):
+                words = range(first, min(first + WORDS, self.words))
+                rows = slice(words.start * poisson.LANES, words.stop * poisson.LANES)
+                out = memory[: len(some)] if len(words) == WORDS else None
+                self.sums[rows] += poisson.weights(some, words, out).T @ theirs
+
+    def merge(self, other: ReplicateSums) -> None:
+        """Adds another part of the log, which was rounded to the same units."""
+        same = np.array_equal(self.quanta.units, other.quanta.units)
+        if not same or (self.replicates, self.seed) != (other.replicates, other.seed):
+            raise UsageError("only sums of the same resamples, in the same units, can be merged")
+        self.sums += other.sums
+        self.log += other.log
+
+    def estimates(self, theta: Ratios) -> tuple[float, Floats]:
+        """θ of the log, and of each resample."""
+        assert self.sums[:, 0].max() <= Quanta.most(self.quanta.n), "a sum may have been rounded"
+        every = np.vstack([self.log, self.sums[: self.replicates]])
+        found = theta.value(self.quanta.floats(every))
+        return float(found[0]), found[1:]
+
+
+def influence(theta: Ratios, sums: ReplicateSums, blocks: Iterable[Block]) -> Floats:
+    """ψ_i of every trajectory but for a factor n, in the order of the blocks, once all are in the sums."""
+    log = sums.quanta.floats(sums.log[None])[0]
+    gradient = theta.gradient(log) * np.concatenate([[1.0], sums.quanta.units])
+    return np.concatenate([(sums.quanta.integers(columns) * gradient).sum(axis=1) for _, columns in blocks])

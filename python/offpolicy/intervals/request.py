@@ -1,0 +1,88 @@
+"""What is asked of a method, and what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from offpolicy.bounds import Bounds, MissingBoundError, Range, Terms
+from offpolicy.errors import OffPolicyError
+from offpolicy.samples import Samples
+
+#: Bootstrap replicates, unless asked for others.
+REPLICATES = 2000
+
+
+class WithheldError(OffPolicyError):
+    """Why there is no interval."""
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The ends that were found, and the numbers that they rest on."""
+
+    low: float | None
+    high: float | None
+    assumptions: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Request:
+    """An estimate, and the interval that is wanted of it."""
+
+    method: str
+    policy: str
+    estimator: str
+    value: float
+    std_error: float | None
+    episodes: int
+    terms: Terms
+    samples: Samples
+    confidence: float
+    side: str = "two"
+    bounds: Bounds | None = None
+    replicates: int = REPLICATES
+    seed: int = 0
+
+    @property
+    def tail(self) -> float:
+        """How often each end may be missed."""
+        return (1 - self.confidence) / (2 if self.side == "two" else 1)
+
+    @property
+    def quantile(self) -> float:
+        """1 − `tail`, rounded once."""
+        return 0.5 + self.confidence / 2 if self.side == "two" else self.confidence
+
+    @property
+    def wants_low(self) -> bool:
+        """True unless only an upper bound is wanted."""
+        return self.side != "upper"
+
+    @property
+    def wants_high(self) -> bool:
+        """True unless only a lower bound is wanted."""
+        return self.side != "lower"
+
+    def around(self, center: float, half: float, **assumptions: Any) -> Ends:
+        """center ∓ half, on the sides that are wanted."""
+        low = center - half if self.wants_low else None
+        high = center + half if self.wants_high else None
+        return Ends(low, high, assumptions)
+
+    def given(self) -> Bounds:
+        """The bounds, which must be there and hold for every trajectory that could be."""
+        if self.bounds is None:
+            raise WithheldError(
+                f"{self.method} needs bounds=Bounds(...): ranges are given, never taken from the sample"
+            )
+        if not self.bounds.hold(self.terms):
+            raise WithheldError(f"{self.method} needs horizon=: the longest episode of the sample bounds nothing")
+        return self.bounds
+
+    def range(self) -> Range:
+        """The least and the largest value that a trajectory can have."""
+        try:
+            return self.given().range(self.estimator, self.terms)
+        except MissingBoundError as error:
+            raise WithheldError(str(error)) from None

@@ -1,0 +1,143 @@
+"""A small mergeable state of per-trajectory values: how often each distance from the least possible value was seen.
+
+    x_i = v_i − floor ≥ 0        v_i rounded down to 15 significant bits of v_i, or x_i to 15 of x_i, which is finer
+
+So every value is rounded down, by less than 2⁻¹⁴ of the smaller of |v| and x (half of that on average), and x = 0
+stays. Rounding is a function of the value alone: what is bounded from below is the mean of other independent values,
+which is lower; the bound holds for the true mean too. An upper bound is a lower one of −v with the floor −ceiling,
+and is rounded up likewise.
+
+Trajectories are counted in five rounds, chosen by a hash of the episode's id: some methods choose a number in one
+round and use it in the next. Counts are integers, so that a sketch has the same bits for any order and partition.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.folds import share_of
+from offpolicy.protocols import Floats
+
+#: Bits after the first that rounding leaves.
+BITS = 14
+#: Where rounds end, as shares of the hashes; the first has 5% of the trajectories, the last 60%.
+ROUNDS = (0.05, 0.1, 0.2, 0.4, 1.0)
+#: Folds and splits of a log go by the hash with seed 0: a round must cut across them.
+SEED = 0x5EED_0F_B0D5
+#: What a value may be off by rounding, relative to the floor.
+SLACK = 2.0**-40
+
+_MAGIC, _VERSION = b"opsketch", 1
+_HEADER = struct.Struct("<8sHHdQ")
+_DIGEST = 16
+
+Integers = NDArray[np.int64]
+
+
+class BelowFloorError(OffPolicyError):
+    """A value below the least possible one."""
+
+    def __init__(self, value: float, floor: float) -> None:
+        """Keeps both."""
+        self.value, self.floor = value, floor
+        super().__init__(f"a trajectory has the value {value:g}, below {floor:g}")
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """Counts by round and distance from the floor; `x` is in order.
+
+    >>> import numpy as np
+    >>> from offpolicy.intervals.sketch import Sketch
+    >>> week = Sketch.of(range(0, 500), np.linspace(-1.0, 3.0, 500), floor=-1.0)
+    >>> more = Sketch.of(range(500, 900), np.linspace(-1.0, 3.0, 400), floor=-1.0)
+    >>> both = week.merge(Sketch.from_bytes(more.to_bytes()))
+    >>> both.episodes, both.counts.sum(axis=1), bool(0.9999 < both.floor + both.mean <= 1.0)
+    (900, array([ 40,  42,  82, 199, 537]), True)
+    """
+
+    floor: float
+    x: Floats  # (k,)
+    counts: Integers  # (rounds, k)
+
+    @classmethod
+    def of(cls, episodes: Any, values: Floats, floor: float) -> Sketch:
+        """The sketch of trajectories with these ids and values."""
+        every, place = np.unique(rounded(np.asarray(values, dtype=np.float64), floor), return_inverse=True)
+        rounds = np.searchsorted(ROUNDS, share_of(episodes, SEED), side="right")
+        counts = np.bincount(rounds * len(every) + place, minlength=len(ROUNDS) * len(every))
+        return cls(floor, every, counts.reshape(len(ROUNDS), len(every)))
+
+    def merge(self, other: Sketch) -> Sketch:
+        """The sketch of both; no trajectory may be in both."""
+        if self.floor != other.floor:
+            raise UsageError(f"sketches above {self.floor:g} and {other.floor:g} cannot be merged")
+        x = np.union1d(self.x, other.x)
+        counts = np.zeros((len(ROUNDS), len(x)), dtype=np.int64)
+        for part in (self, other):
+            counts[:, np.searchsorted(x, part.x)] += part.counts
+        return Sketch(self.floor, x, counts)
+
+    @property
+    def all(self) -> Integers:
+        """Counts over all rounds."""
+        total: Integers = self.counts.sum(axis=0)
+        return total
+
+    @property
+    def episodes(self) -> int:
+        """How many trajectories were counted."""
+        return int(self.counts.sum())
+
+    @property
+    def mean(self) -> float:
+        """The mean of x."""
+        return float((self.x * self.all).sum() / self.episodes)
+
+    def to_bytes(self) -> bytes:
+        """The sketch in a form that travels, with a version and a checksum."""
+        header = _HEADER.pack(_MAGIC, _VERSION, BITS, self.floor, len(self.x))
+        content = header + self.x.astype("<f8").tobytes() + self.counts.astype("<i8").tobytes()
+        return content + _checksum(content)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Sketch:
+        """The sketch that `to_bytes` wrote."""
+        body = content[:-_DIGEST]
+        if len(body) < _HEADER.size or _checksum(body) != content[-_DIGEST:]:
+            raise OffPolicyError("these bytes are no sketch, or were damaged")
+        magic, version, bits, floor, k = _HEADER.unpack_from(body)
+        if (magic, version, bits) != (_MAGIC, _VERSION, BITS):
+            raise OffPolicyError(f"a sketch of version {version} with {bits} bits cannot be read by this version")
+        x = np.frombuffer(body, "<f8", k, _HEADER.size).astype(np.float64)
+        counts = np.frombuffer(body, "<i8", len(ROUNDS) * k, _HEADER.size + 8 * k).astype(np.int64)
+        return cls(floor, x, counts.reshape(len(ROUNDS), k))
+
+
+def rounded(values: Floats, floor: float) -> Floats:
+    """x of each value, rounded down."""
+    x = values - floor
+    slack = SLACK * abs(floor)
+    if len(x) and x.min() < -slack:
+        raise BelowFloorError(float(values[x.argmin()]), floor)
+    x[x <= slack] = 0.0
+    near = np.abs(values) < x  # closer to 0 than to the floor
+
+    def down(number: Floats) -> Floats:
+        unit = np.ldexp(1.0, np.maximum(np.frexp(number)[1] - 1 - BITS, -1000))
+        floored: Floats = np.floor(number / unit) * unit
+        return floored
+
+    found: Floats = np.where(near, (down(values) - floor).clip(0), down(x)) + 0.0  # no −0
+    return found
+
+
+def _checksum(content: bytes) -> bytes:
+    return blake2b(content, digest_size=_DIGEST).digest()

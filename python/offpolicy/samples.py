@@ -1,0 +1,134 @@
+"""What an interval may need of single trajectories, read from the log when it is first asked for.
+
+`values` are those of the core, in one more scan; n of them are in memory at a time. `steps` gives the weights,
+rewards and model values of each step in blocks of trajectories, padded up to H, for what no sum over trajectories
+can tell:
+
+    c_t = ρ_{1:t},  kept at c_T after the end;    r_t, Q̂_t, V̂_t = 0 after the end
+
+in f64, where a product that is too large becomes infinite: whoever asks must look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import polars as pl
+
+from offpolicy import _core, polars_calls
+from offpolicy.errors import TooLargeError
+from offpolicy.plan import BEHAVIOR, Plan, Policy
+from offpolicy.protocols import Floats
+from offpolicy.sources import Source
+
+Made = TypeVar("Made")
+
+#: Rows of the log read at a time, and numbers of a padded block.
+ROWS = 1 << 18
+NUMBERS = 1 << 20
+_RATIO = "__offpolicy_ratio__"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A block of n trajectories: ids, and a matrix (n, steps) of weights and of each column that was asked for."""
+
+    episodes: pl.Series
+    c: Floats
+    columns: dict[str, Floats]
+
+
+@dataclass
+class Samples:
+    """The log of an evaluation, and what was made of it; small things are kept."""
+
+    scan: Callable[[Plan, str, bytes | None], _core.Whole]
+    source: Source
+    plan: Plan
+    normalisers: bytes
+    kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What `make` gives, made once."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        found: Made = self.kept[key]
+        return found
+
+    def values(self, policy: str, estimator: str, baseline: float | None = None) -> pl.DataFrame:
+        """Per-trajectory values of an estimator: columns `episode` and `value`; `baseline` is another for `dr-bsl`."""
+
+        def chosen(target: Policy) -> Policy:
+            return replace(target, estimators=(estimator,) if target.name == policy else ())
+
+        settings = self.plan.settings if baseline is None else replace(self.plan.settings, baseline=baseline)
+        targets = tuple(map(chosen, self.plan.policies))
+        plan = replace(self.plan, settings=settings, policies=targets, mc=estimator == "mc")
+        whole = self.scan(plan, "values", self.normalisers)
+        index = [BEHAVIOR, *(target.name for target in self.plan.policies)].index(policy)
+        episodes, values = whole.values(index)
+        if None in values:
+            episode = episodes[values.index(None)]
+            raise TooLargeError(f"the value of episode {episode} is beyond the range of f64")
+        return pl.DataFrame({"episode": episodes, "value": values}, strict=False)
+
+    def steps(self, policy: str, *roles: str, horizon: int | None = None) -> Iterator[Steps]:
+        """The weights of every trajectory, with the columns of some roles: `reward`, `q_hat`, `v_hat`.
+
+        They go on up to `horizon`, or else to the longest trajectory of their block.
+        """
+        target = next(target for target in self.plan.policies if target.name == policy)
+        names = {role: target.models.get(role, self.plan.columns.reward) for role in roles}
+        for frame in self._whole_episodes([*names.values()], self._ratio(target)):
+            yield from self._padded(frame, names, horizon)
+
+    def _ratio(self, policy: Policy) -> pl.Expr:
+        form = policy.ratio
+        assert form is not None  # the estimator was computed with it
+        if "mixture" in form:
+            base = next(target for target in self.plan.policies if target.name == form["mixture"]["of"])
+            alpha = form["mixture"]["alpha"]
+            mixed: pl.Expr = (1 - alpha) * self._ratio(base) + alpha
+            return mixed
+        if "column" in form:
+            return pl.col(form["column"]["ratio"]).cast(pl.Float64)
+        pair = form["probabilities"]
+        return pl.col(pair["target"]).cast(pl.Float64) / pl.col(pair["behavior"]).cast(pl.Float64)
+
+    def _whole_episodes(self, names: list[str], ratio: pl.Expr) -> Iterator[pl.DataFrame]:
+        """Rows of whole trajectories. Only the first and the last of a batch can have rows elsewhere: these wait."""
+        keys = [self.plan.columns.episode, self.plan.columns.step]
+        waiting = []
+        columns = [*map(pl.col, keys), *(pl.col(name).cast(pl.Float64) for name in dict.fromkeys(names))]
+        for piece in self.source.pieces():
+            for frame in polars_calls.batches(piece.select(*columns, ratio.alias(_RATIO)), ROWS):
+                if not frame.is_empty():
+                    ids = frame[keys[0]]
+                    outer = (ids == ids[0]) | (ids == ids[-1])
+                    waiting.append(frame.filter(outer))
+                    yield frame.filter(~outer)
+        yield pl.concat(waiting, how="vertical_relaxed").sort(keys)
+
+    def _padded(self, frame: pl.DataFrame, names: dict[str, str], horizon: int | None) -> Iterator[Steps]:
+        runs = frame[self.plan.columns.episode].rle().struct.unnest()
+        longest: Any = runs["len"].max()
+        width, start = horizon or int(longest or 1), 0
+        for block in runs.iter_slices(max(1, NUMBERS // width)):
+            lengths = block["len"].to_numpy().astype(np.int64)
+            row = np.repeat(np.arange(len(lengths)), lengths)
+            step = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+            rows, at, shape = frame.slice(start, len(row)), (row, step), (len(lengths), width)
+            start += len(row)
+            with np.errstate(over="ignore", invalid="ignore"):
+                c: Floats = _spread(rows[_RATIO], at, shape, after=1.0).cumprod(axis=1)
+            columns = {role: _spread(rows[name], at, shape, after=0.0) for role, name in names.items()}
+            yield Steps(block["value"], c, columns)
+
+
+def _spread(values: pl.Series, at: tuple[Any, Any], shape: tuple[int, int], after: float) -> Floats:
+    padded = np.full(shape, after)
+    padded[at] = values.to_numpy()
+    return padded

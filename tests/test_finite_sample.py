@@ -1,0 +1,296 @@
+"""Bounds for finite samples against their formulas, written again in plain Python, from each side and both."""
+
+import math
+import statistics
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import offpolicy as op
+import polars as pl
+import pytest
+import reference
+from logs import episodes_of, random_log, with_ratio
+from offpolicy.folds import share_of
+from offpolicy.intervals import anderson, betting, hcope, sequence
+from offpolicy.intervals.request import WithheldError
+from offpolicy.intervals.sketch import SEED, Sketch
+
+GAMMA, H = 0.9, 6
+SKETCHED = ("betting", "sequence", "hcope", "anderson")
+
+
+def bounded_log(episodes, reward, seed=3, ragged=True):
+    """Rewards in a range, ratios up to 2."""
+    low, high = reward
+    log = random_log(seed, episodes, 5, ragged=ragged)
+    part = pl.col("reward") - pl.col("reward").floor()
+    return log.with_columns(reward=low + (high - low) * part, behavior_prob=0.5)
+
+
+def shifted(log, a):
+    """Σ_{t≤H} γ^{t-1} c_t (r_t - a) of each trajectory by the definition, an ended one going on with its weight."""
+    found = {}
+    for rows in episodes_of(log):
+        steps = reference.absorbed([reference.exact_steps(rows)], H)[0]
+        c, total = reference.cumulative_ratios(steps), Fraction(0)
+        for t, step in enumerate(steps, start=1):
+            total += Fraction(GAMMA) ** (t - 1) * c[t] * (step.reward - Fraction(a))
+        found[rows[0]["episode"]] = total
+    return found
+
+
+def annuity():
+    return float(sum(Fraction(GAMMA) ** t for t in range(H)))
+
+
+def round_of(episode):
+    """0 for the first 5% of the hashes, then 1 to 4."""
+    share = share_of([episode], SEED)[0]
+    return sum(share >= edge for edge in (0.05, 0.1, 0.2, 0.4))
+
+
+def in_rounds(x):
+    """Values by round."""
+    rounds = [[] for _ in range(5)]
+    for episode, value in x.items():
+        rounds[round_of(episode)].append(float(value))
+    return rounds
+
+
+def by_betting(x, delta):
+    rounds, n = in_rounds(x), len(x)
+    stakes = [0.0]
+    for k in range(1, 5):
+        seen = [value for part in rounds[:k] for value in part]
+        mean = math.fsum(seen) / len(seen)
+        spread = (math.fsum((value - mean) ** 2 for value in seen) + mean**2) / len(seen)
+        stakes.append(math.sqrt(2 * math.log(1 / delta) / (n * spread)))
+
+    def capital(m):
+        logs = [
+            math.log(1 + min(stake, 0.75 / m) * (value - m))
+            for stake, part in zip(stakes, rounds, strict=True)
+            for value in part
+        ]
+        return math.fsum(logs)
+
+    return root(capital, delta, max(map(float, x.values())))
+
+
+def by_sequence(x, delta):
+    def capital(m):
+        logs = [math.fsum(math.log(1 + f * (float(value) / m - 1)) for value in x.values()) for f in fractions]
+        top = max(logs)
+        return top + math.log(math.fsum(math.exp(log - top) for log in logs) / len(logs))
+
+    fractions = [2.0**-j for j in range(1, 21)]
+    return root(capital, delta, max(map(float, x.values())))
+
+
+def root(capital, delta, high):
+    """Where the logarithm of the capital falls below ln(1/δ)."""
+    low = 0.0
+    for _ in range(45):
+        middle = (low + high) / 2
+        low, high = (middle, high) if capital(middle) >= math.log(1 / delta) else (low, middle)
+    return low
+
+
+def by_anderson(x, delta):
+    """U - ∫ min(1, F_n + ε) from 0 to U, for a U above all."""
+    values = sorted(map(float, x.values()))
+    n, upper = len(values), values[-1] + 1
+    epsilon = math.sqrt(math.log(1 / delta) / (2 * n))
+    edges = [0.0, *values, upper]
+    below = [(b - a) * min(1.0, i / n + epsilon) for i, (a, b) in enumerate(pairwise(edges))]
+    return upper - math.fsum(below)
+
+
+def by_hcope(x, delta):
+    """Theorem 1 of Thomas et al. (2015) with one c, its double sum written out."""
+    rounds = in_rounds(x)
+    before, rest = rounds[0], [value for part in rounds[1:] for value in part]
+
+    def promised(c):
+        y, n = [min(value, c) for value in before], len(rest)
+        spread = math.sqrt(2 * statistics.variance(y) * math.log(2 / delta) / n)
+        return statistics.fmean(y) - 7 * c * math.log(2 / delta) / (3 * (n - 1)) - spread
+
+    c = max(before, key=promised)
+    y, n, log = [min(value, c) for value in rest], len(rest), math.log(2 / delta)
+    pairs = math.fsum((a - b) ** 2 for a in y for b in y)
+    bound = (math.fsum(y) / c - 7 * n * log / (3 * (n - 1)) - math.sqrt(log / (n - 1) * pairs / c**2)) / (n / c)
+    return max(0.0, bound)
+
+
+BY_DEFINITION = {"betting": by_betting, "sequence": by_sequence, "anderson": by_anderson, "hcope": by_hcope}
+
+
+@pytest.fixture(scope="module", params=[(0.0, 1.0), (-2.0, 1.0), (0.5, 1.0), (-3.0, -1.0)], ids=str)
+def case(request):
+    reward = request.param
+    log = bounded_log(150, reward)
+    a, b = min(0.0, reward[0]), max(0.0, reward[1])
+    lower, upper = shifted(log, a), {i: -x for i, x in shifted(log, b).items()}
+    ev = op.evaluate(log, discount=GAMMA, horizon=H, estimators=["step-is"], bounds=op.Bounds(reward=reward))
+    return ev["step-is"], (a * annuity(), lower), (b * annuity(), upper)
+
+
+@pytest.mark.parametrize("method", SKETCHED)
+@pytest.mark.parametrize("delta", [0.5, 0.02])
+def test_bounds_of_step_is_by_reward_bounds_alone(case, method, delta):
+    estimate, (floor, lower), (ceiling, upper) = case
+    near = {"rel": 2e-4, "abs": 2e-4}  # what rounding to 15 bits costs
+    low = floor + BY_DEFINITION[method](lower, delta)
+    found = estimate.interval(1 - delta, method, side="lower")
+    assert (found.low, found.high) == (pytest.approx(low, **near), None)
+    assert found.low <= low + 1e-9
+    if method == "hcope":
+        return
+    high = ceiling - BY_DEFINITION[method](upper, delta)
+    found = estimate.interval(1 - delta, method, side="upper")
+    assert (found.low, found.high) == (None, pytest.approx(high, **near))
+    assert found.high >= high - 1e-9
+    both = estimate.interval(1 - 2 * delta, method) if delta < 0.5 else None
+    if both:
+        assert (both.low, both.high) == (pytest.approx(low, **near), pytest.approx(high, **near))
+        assert both.assumptions == {"lowest": floor, "highest": ceiling}
+
+
+def test_bounds_of_the_mean_agree_on_values_that_need_no_rounding():
+    x = {i: k / 64 for i, k in enumerate(np.random.default_rng(5).integers(0, 128, 400).tolist())}
+    sketch = Sketch.of(list(x), np.array(list(x.values())), floor=0.0)
+    for module, method in ((betting, "betting"), (sequence, "sequence"), (anderson, "anderson"), (hcope, "hcope")):
+        assert module.lower(sketch, 0.05) == pytest.approx(BY_DEFINITION[method](x, 0.05), rel=1e-9)
+
+
+def test_the_capital_at_a_betting_bound_is_what_rejects():
+    x = np.random.default_rng(1).exponential(size=500)
+    sketch = Sketch.of(range(500), x, floor=0.0)
+    for module in (betting, sequence):
+        bounds = [module.lower(sketch, delta) for delta in (1e-9, 1e-3, 0.05, 0.3)]
+        assert bounds == sorted(bounds)
+        assert 0 < bounds[0] < bounds[-1] < x.mean()
+
+
+@pytest.mark.parametrize("side", ["two", "lower", "upper"])
+@pytest.mark.parametrize("estimator", ["mc", "step-is", "dr", "reg", "dr-bsl", "is"])
+def test_bernstein_and_hoeffding_by_their_formulas(estimator, side):
+    log = bounded_log(60, (-1.0, 2.0)).with_columns(pl.col("q_hat", "v_hat").clip(-0.5, 0.5))
+    bounds = op.Bounds(reward=(-1.0, 2.0), ratio=2.0, q=(-0.5, 0.5))
+    ev = op.evaluate(log, discount=GAMMA, horizon=H, baseline=0.25, estimators=[estimator], bounds=bounds)
+    exact = reference.evaluate(episodes_of(log), estimator, GAMMA, horizon=H, baseline=0.25)
+    s2, n, delta = float(exact.std_error_squared) * 60, 60, 0.1
+    low, high = bounds.range(estimator, ev[estimator].terms)
+    log_term = math.log((4 if side == "two" else 2) / delta)
+    bernstein = math.sqrt(2 * s2 * log_term / n) + 7 * (high - low) * log_term / (3 * (n - 1))
+    hoeffding = (high - low) * math.sqrt(math.log((2 if side == "two" else 1) / delta) / (2 * n))
+    for method, half in (("bernstein", bernstein), ("hoeffding", hoeffding)):
+        found = ev[estimator].interval(1 - delta, method, side=side)
+        assert found.kind == "finite-sample"
+        assert found.low == (None if side == "upper" else pytest.approx(float(exact.value) - half, rel=1e-12))
+        assert found.high == (None if side == "lower" else pytest.approx(float(exact.value) + half, rel=1e-12))
+
+
+@pytest.mark.parametrize("method", SKETCHED)
+@pytest.mark.parametrize("estimator", ["mc", "dr", "dr-bsl", "dr-v2", "reg", "is"])
+def test_other_averages_are_bounded_by_their_own_range(estimator, method):
+    log = (
+        bounded_log(150, (0.0, 1.0))
+        .drop("transition_ratio")
+        .with_columns(pl.col("q_hat", "v_hat", "r_hat").clip(0.0, 1.0))
+    )
+    bounds = op.Bounds(reward=(0.0, 1.0), ratio=2.0, q=(0.0, 1.0), r_hat=(0.0, 1.0))
+    ev = op.evaluate(log, discount=GAMMA, horizon=H, baseline=0.5, estimators=[estimator], bounds=bounds)
+    lowest, highest = bounds.range(estimator, ev[estimator].terms)
+    values = dict(ev.values(estimator).iter_rows())
+    found = ev[estimator].interval(0.9, method, side="lower")
+    low = lowest + BY_DEFINITION[method]({i: x - lowest for i, x in values.items()}, 0.1)
+    assert found.low == pytest.approx(low, rel=2e-4, abs=2e-4)
+    assert ev[estimator].interval(0.9, method).assumptions["lowest"] == lowest
+    if method != "hcope":
+        high = highest - BY_DEFINITION[method]({i: highest - x for i, x in values.items()}, 0.1)
+        assert ev[estimator].interval(0.9, method, side="upper").high == pytest.approx(high, rel=2e-4, abs=2e-4)
+
+
+def test_no_bound_on_ratios_is_needed_for_step_is_and_is_for_others():
+    log = with_ratio(bounded_log(50, (0.0, 1.0)))
+    ev = op.evaluate(log, horizon=H, estimators=["step-is", "is"], bounds=op.Bounds(reward=(0.0, 1.0)))
+    for method in ("betting", "sequence", "anderson"):
+        assert ev["step-is"].interval(method=method).low is not None
+        assert "ratio=" in ev["is"].interval(method=method).reason
+    assert "ratio=" in ev["step-is"].interval(method="bernstein").reason
+
+
+@pytest.mark.parametrize("method", ["bernstein", *SKETCHED])
+def test_what_is_not_known_beforehand_is_not_taken_from_the_sample(method):
+    log = bounded_log(60, (0.0, 1.0))
+    unknown = op.evaluate(log, estimators=["step-is"], horizon=H)["step-is"].interval(method=method)
+    assert f"{method} needs bounds=" in unknown.reason
+    bounds = op.Bounds(reward=(0.0, 1.0), ratio=2.0)
+    seen = op.evaluate(log, estimators=["step-is"], bounds=bounds)["step-is"].interval(method=method)
+    assert f"{method} needs horizon=" in seen.reason
+    even = bounded_log(120, (0.0, 1.0), ragged=False)
+    fixed = op.Bounds(reward=(0.0, 1.0), ratio=2.0, fixed_length=True)
+    known = op.evaluate(even, estimators=["step-is"], bounds=fixed)["step-is"].interval(method=method)
+    assert known.low is not None
+
+
+@pytest.mark.parametrize("method", ["bernstein", *SKETCHED])
+@pytest.mark.parametrize("estimator", ["wis", "step-wis", "wdr"])
+def test_weighted_estimators_are_refused(method, estimator):
+    bounds = op.Bounds(reward=(0.0, 1.0), ratio=2.0, q=(-9.0, 9.0))
+    ev = op.evaluate(bounded_log(60, (0.0, 1.0)), estimators=[estimator], horizon=H, bounds=bounds)
+    for side in ("two", "lower"):
+        found = ev[estimator].interval(method=method, side=side)
+        assert (found.low, found.high) == (None, None)
+        assert f"{estimator} is a ratio of sums" in found.reason
+
+
+def test_bounds_that_the_log_contradicts_bound_nothing():
+    log = bounded_log(60, (0.0, 1.0))
+    wrong = op.Bounds(reward=(0.0, 0.1), ratio=2.0)
+    ev = op.evaluate(log, horizon=H, estimators=["step-is", "mc"], bounds=wrong)
+    for estimator, method in (("step-is", "betting"), ("mc", "anderson"), ("step-is", "sequence")):
+        found = ev[estimator].interval(method=method)
+        assert (found.low, found.high) == (None, None)
+        assert "the log contradicts bounds=" in found.reason
+
+
+def test_hcope_bounds_from_below_only():
+    ev = op.evaluate(
+        bounded_log(300, (0.0, 1.0)), horizon=H, estimators=["step-is"], bounds=op.Bounds(reward=(0.0, 1.0))
+    )
+    plain, lower, upper = (ev["step-is"].interval(0.9, "hcope", side=side) for side in ("two", "lower", "upper"))
+    assert plain == lower
+    assert (plain.side, plain.high) == ("lower", None)
+    assert (upper.low, upper.high) == (None, None)
+    assert "below only" in upper.reason
+    assert plain.assumptions["pre_sample"] == sum(round_of(i) == 0 for i in ev.values("step-is")["episode"])
+    few = op.evaluate(bounded_log(5, (0.0, 1.0)), horizon=H, estimators=["mc"], bounds=op.Bounds(reward=(0.0, 1.0)))
+    assert "pre-sample" in few["mc"].interval(method="hcope").reason
+
+
+def test_a_bound_from_one_side_may_be_vacuous_too():
+    ev = op.evaluate(bounded_log(6, (0.0, 1.0)), horizon=H, estimators=["step-is"], bounds=op.Bounds(reward=(0.0, 1.0)))
+    assert "vacuous" in ev["step-is"].interval(0.999999, "betting", side="lower").reason
+    assert "vacuous" in ev["step-is"].interval(0.999999, "betting").reason
+
+
+def test_nothing_above_the_floor_gives_the_floor():
+    for module in (betting, sequence, anderson, hcope):
+        assert module.lower(Sketch.of(range(300), np.full(300, -2.0), floor=-2.0), 0.05) == 0.0
+    with pytest.raises(WithheldError, match="pre-sample"):
+        hcope.lower(Sketch.of([1], np.ones(1), floor=0.0), 0.05)
+
+
+@pytest.mark.parametrize("method", ["hoeffding", "bernstein", "betting", "sequence", "anderson", "likelihood"])
+def test_opposite_rewards_swap_the_ends(method):
+    log = bounded_log(80, (-1.0, 1.0))
+    bounds = op.Bounds(reward=(-1.0, 1.0), ratio=2.0)
+    arguments = {"estimators": ["step-is"], "interval": method, "bounds": bounds, "horizon": H}
+    plus = op.evaluate(log, **arguments)["step-is"]
+    minus = op.evaluate(log.with_columns(-pl.col("reward")), **arguments)["step-is"]
+    assert (minus.low, minus.high) == (-plus.high, -plus.low)
+    assert minus.interval(side="upper").high == -plus.interval(side="lower").low

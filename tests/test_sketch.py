@@ -1,0 +1,121 @@
+"""Sketches of values: rounded down and hardly, merged in any way to the same bytes, refused when damaged."""
+
+import numpy as np
+import offpolicy as op
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from offpolicy.folds import fold_of, share_of
+from offpolicy.intervals import anderson, betting, hcope, sequence
+from offpolicy.intervals.sketch import ROUNDS, SEED, BelowFloorError, Sketch, rounded
+
+finite = st.floats(-1e9, 1e9, allow_nan=False)
+
+
+@given(values=st.lists(finite, min_size=1, max_size=20), below=st.floats(0, 1e9))
+def test_values_are_rounded_down_and_by_little(values, below):
+    values = np.array(values)
+    floor = values.min() - below
+    exact, found = values - floor, rounded(values, floor)
+    noise = 2.0**-40 * abs(floor)
+    assert (found <= exact + 2.0**-50 * np.abs(values) + 2.0**-50 * abs(floor)).all()
+    assert (exact - found <= 2.0**-14 * np.minimum(exact, np.abs(values)) + noise + 1e-300).all()
+    assert (found >= 0).all()
+
+
+def test_the_floor_and_zero_keep_their_place():
+    found = rounded(np.array([-3.0, 0.0, 5e-324, 1e-310]), -3.0)
+    assert found.tolist() == [0.0, 3.0, 3.0, 3.0]
+    assert rounded(np.array([0.0, -0.0, 5e-324]), 0.0).tolist() == [0.0, 0.0, 0.0]
+    assert not np.signbit(rounded(np.array([-0.0]), 0.0)).any()
+
+
+@given(order=st.permutations(range(5)), seed=st.integers(0, 99))
+def test_parts_merge_in_any_order_to_the_same_bytes(order, seed):
+    rng = np.random.default_rng(seed)
+    ids, values = rng.permutation(200), rng.normal(size=200) * 10.0 ** rng.uniform(-3, 3, 200)
+    floor = values.min()
+    whole = Sketch.of(ids, values, floor).to_bytes()
+    part = rng.integers(0, 5, 200)
+    parts = [Sketch.of(ids[part == k], values[part == k], floor) for k in order]
+    first, *others = [Sketch.from_bytes(each.to_bytes()) for each in parts]
+    for other in others:
+        first = first.merge(other)
+    assert first.to_bytes() == whole
+    left = parts[0].merge(parts[1]).merge(parts[2].merge(parts[3].merge(parts[4])))
+    assert left.to_bytes() == whole
+
+
+def test_a_sketch_without_trajectories_merges():
+    some = Sketch.of([1, 2], np.array([1.0, 2.0]), 0.0)
+    none = Sketch.of([], np.zeros(0), 0.0)
+    assert none.merge(some).to_bytes() == some.merge(none).to_bytes() == some.to_bytes()
+
+
+def test_sketches_above_other_floors_do_not_merge():
+    with pytest.raises(op.UsageError, match="cannot be merged"):
+        Sketch.of([1], np.ones(1), 0.0).merge(Sketch.of([2], np.ones(1), 1.0))
+
+
+def test_values_below_the_floor_are_refused_but_for_rounding():
+    with pytest.raises(BelowFloorError, match=r"value 0\.9, below 1"):
+        Sketch.of([1, 2], np.array([2.0, 0.9]), 1.0)
+    assert Sketch.of([1], np.array([1 - 2.0**-50]), 1.0).x.tolist() == [0.0]
+
+
+def test_damaged_bytes_are_refused():
+    content = Sketch.of(range(20), np.linspace(0, 1, 20), 0.0).to_bytes()
+    for i in range(len(content)):
+        with pytest.raises(op.OffPolicyError):
+            Sketch.from_bytes(content[:i] + bytes([content[i] ^ 1]) + content[i + 1 :])
+    for short in (b"", content[:10], content[:-1], b"no sketch at all, but long enough to be one"):
+        with pytest.raises(op.OffPolicyError):
+            Sketch.from_bytes(short)
+
+
+def test_rounds_have_their_shares_and_cut_across_folds():
+    ids = np.arange(100_000)
+    counts = Sketch.of(ids, np.ones(len(ids)), 0.0).counts.sum(axis=1)
+    expected = np.diff([0.0, *ROUNDS]) * len(ids)
+    assert np.abs(counts - expected).max() < 5 * np.sqrt(expected.max())
+    first = share_of(ids, SEED) < ROUNDS[0]
+    assert abs(first[fold_of(ids, 5) == 0].mean() - 0.05) < 0.005
+    assert abs(first[share_of(ids) < 0.5].mean() - 0.05) < 0.005
+
+
+@pytest.mark.parametrize("module", [betting, sequence, anderson, hcope])
+@pytest.mark.parametrize("floor", [0.0, -30.0])
+def test_rounding_costs_next_to_nothing(module, floor, monkeypatch):
+    n = 20_000
+    values = np.exp(np.random.default_rng(2).normal(size=n))
+    found = module.lower(Sketch.of(range(n), values, floor), 0.05)
+    monkeypatch.setattr("offpolicy.intervals.sketch.BITS", 52)
+    exact = module.lower(Sketch.of(range(n), values, floor), 0.05)
+    error = values.std() / np.sqrt(n)
+    assert 0 <= exact - found < 0.02 * error
+
+
+def test_an_evaluation_gives_its_sketch():
+    log = op.demo_log(episodes=200)
+    bounds = op.Bounds(reward=(0, 1))
+    monday, tuesday = (log.filter(log["episode"] % 2 == k) for k in (0, 1))
+
+    def sketch(part, side):
+        ev = op.evaluate(part, discount=0.9, horizon=10, estimators=["step-is"], bounds=bounds)
+        return ev["step-is"].sketch(side=side)
+
+    for side, sign in (("lower", 1.0), ("upper", -1.0)):
+        both = sketch(monday, side).merge(sketch(tuesday, side))
+        assert both.to_bytes() == sketch(log, side).to_bytes()
+        ev = op.evaluate(log, discount=0.9, horizon=10, estimators=["step-is"], bounds=bounds)
+        found = ev["step-is"].interval(0.9, "sequence", side=side)
+        end = found.low if side == "lower" else found.high
+        assert end == sign * (both.floor + sequence.lower(both, 1 - 0.9))
+
+
+def test_a_sketch_is_refused_where_its_bounds_would_be():
+    ev = op.evaluate(op.demo_log(episodes=20), horizon=10, estimators=["step-is", "step-wis"])
+    with pytest.raises(op.OffPolicyError, match="needs bounds="):
+        ev["step-is"].sketch()
+    with pytest.raises(op.OffPolicyError, match="ratio of sums"):
+        ev["step-wis"].sketch(op.Bounds(reward=(0, 1)))
