@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::estimators::wis::WisSums;
+use crate::gram::Gram;
 use crate::ids::Id;
 use crate::moments::Moments;
 use crate::plan::{Pass, Plan};
@@ -47,6 +48,8 @@ pub struct PolicySums {
     pub residual: StepSums,
     /// Σ c_{t−1} V̂_t
     pub value: StepSums,
+    /// Σ ψ_j ψ_k of `magic`.
+    pub gram: Gram,
     /// Final weights by length.
     pub ended: BTreeMap<u64, Sum>,
     /// On request.
@@ -125,6 +128,7 @@ impl PolicySums {
         self.reward.merge(&mut other.reward);
         self.residual.merge(&mut other.residual);
         self.value.merge(&mut other.value);
+        self.gram.merge(&mut other.gram);
         for (length, weight) in &other.ended {
             self.ended.entry(*length).or_default().merge(weight);
         }

@@ -53,7 +53,7 @@ impl Open {
     /// A trajectory without rows.
     pub fn new(id: Id, place: Place, first_step: i64, work: &[Vec<Work>], slots: usize) -> Self {
         let state = |work: &Vec<Work>| {
-            let lanes = vec![Lanes::default(); work.iter().map(|w| w.terms.len()).sum()];
+            let lanes = vec![Lanes::default(); work.iter().map(Work::lanes).sum()];
             PolicyState { lanes, ..PolicyState::default() }
         };
         let (policies, rows) = (work.iter().map(state).collect(), vec![[0.0; LANES]; slots]);

@@ -31,6 +31,22 @@ pub struct Piece<'a> {
     pub steps: usize,
 }
 
+/// The terms of consecutive steps, the first of which has the index t−1 = `first`.
+pub struct Run<'a> {
+    /// Index of the first.
+    pub first: usize,
+    /// What they add.
+    pub terms: Terms<'a>,
+}
+
+/// Terms, one a step.
+pub enum Terms<'a> {
+    /// In f64, with a power of two.
+    Plain(&'a [f64], i64),
+    /// Of any magnitude.
+    Scaled(&'a [Scaled]),
+}
+
 impl Piece<'_> {
     /// Number of blocks.
     pub fn blocks(&self) -> usize {
@@ -85,6 +101,32 @@ impl Piece<'_> {
         }
     }
 
+    /// Hands over the terms one by one, in runs of steps that share a power of two.
+    #[inline(always)]
+    pub fn each(&self, term: &impl Term, table: &StepTable, room: &mut Vec<Eight>, mut take: impl FnMut(Run)) {
+        let (blocks, mut b) = (self.blocks(), 0);
+        while b < blocks {
+            let stretch = table.stretch(self.block + b, blocks - b);
+            let (count, first) = (stretch.values.len(), (self.block + b) * LANES);
+            if !stretch.tame {
+                let c = std::array::from_fn(|j| Scaled::new(self.c[b * LANES + j], self.exponent));
+                each_scaled(self, b, &c, term, table, &mut take);
+                b += 1;
+                continue;
+            }
+            let part = term.part(b..b + count);
+            let (previous, current) = self.weights(b..b + count);
+            room.resize(room.len().max(count), [0.0; LANES]);
+            for (i, (terms, values)) in room.iter_mut().zip(stretch.values).enumerate() {
+                let g = Block::<f64>::load(values);
+                *terms = part.term(g * Block::load(&previous[i]), g * Block::load(&current[i]), i).0;
+            }
+            let steps = (self.steps - b * LANES).min(count * LANES);
+            take(Run { first, terms: Terms::Plain(&room.as_flattened()[..steps], self.exponent + stretch.exponent) });
+            b += count;
+        }
+    }
+
     /// Adds the terms, without a table, to the sums of their steps.
     #[inline(always)]
     pub fn scatter(&self, term: &impl Term, sums: &mut StepSums) {
@@ -110,10 +152,34 @@ pub fn fold_scaled(
     table: &StepTable,
     lanes: &mut Lanes,
 ) {
+    lanes.set_scaled(lanes.get_scaled() + scaled_terms(piece, b, c, term, table));
+}
+
+fn scaled_terms(
+    piece: &Piece,
+    b: usize,
+    c: &[Scaled; LANES + 1],
+    term: &impl Term,
+    table: &StepTable,
+) -> Block<Scaled> {
     let g = table.scaled_block(piece.block + b) * piece.mask(b);
     let before = g * Block(std::array::from_fn(|j| c[j]));
     let after = g * Block(std::array::from_fn(|j| c[j + 1]));
-    lanes.set_scaled(lanes.get_scaled() + term.term(before, after, b));
+    term.term(before, after, b)
+}
+
+/// Hands over the terms of block b, of any magnitude; `piece.c` is not read.
+pub fn each_scaled(
+    piece: &Piece,
+    b: usize,
+    c: &[Scaled; LANES + 1],
+    term: &impl Term,
+    table: &StepTable,
+    take: &mut impl FnMut(Run),
+) {
+    let terms = scaled_terms(piece, b, c, term, table);
+    let steps = (piece.steps - b * LANES).min(LANES);
+    take(Run { first: (piece.block + b) * LANES, terms: Terms::Scaled(&terms.0[..steps]) });
 }
 
 /// Adds the terms of one block of any magnitude to the sums of their steps.

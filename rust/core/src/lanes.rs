@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::block::{Block, LANES};
-use crate::scaled::{Scaled, exp2};
+use crate::block::{Block, Eight, LANES};
+use crate::scaled::{Scaled, exp2, is_ordinary};
 
 /// Σ over lanes of `sums` · 2^`exponent`.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -29,6 +29,33 @@ impl Lanes {
             self.exponent = e;
         }
         exp2(e - self.exponent)
+    }
+
+    /// Adds terms · 2^e to one of the sums, one after the other.
+    #[inline(always)]
+    pub fn add(&mut self, lane: usize, terms: &[f64], e: i64) {
+        let scale = self.align(e);
+        self.sums[lane] = terms.iter().fold(self.sums[lane], |sum, term| sum + term * scale);
+    }
+
+    /// Adds a term of any magnitude to one of the sums.
+    pub fn add_scaled(&mut self, lane: usize, term: Scaled) {
+        let mut sums = self.get_scaled();
+        sums.0[lane] = sums.0[lane] + term;
+        self.set_scaled(sums);
+    }
+
+    /// The sums as f64, where all are of ordinary magnitude.
+    #[inline]
+    pub fn ordinary(&self) -> Option<Eight> {
+        if self.exponent == 0 {
+            return self.sums.iter().fold(true, |all, &sum| all & is_ordinary(sum)).then_some(self.sums);
+        }
+        let mut sums = self.sums;
+        for (sum, wide) in sums.iter_mut().zip(self.get_scaled().0) {
+            *sum = wide.ordinary()?;
+        }
+        Some(sums)
     }
 
     /// The sums, relative to 2^exponent.

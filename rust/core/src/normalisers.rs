@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accumulators::{Accumulators, PolicySums};
 use crate::block::LANES;
+use crate::estimators::magic::{self, Segments};
 use crate::estimators::{Estimator, dr_bsl};
 use crate::plan::{Plan, Policy};
 use crate::scaled::Scaled;
@@ -57,7 +58,7 @@ impl Normalisers {
         let mut normalisers = Self { horizon, episodes: sums.episodes(), tame, ..Self::default() };
         for (index, policy) in plan.policies.iter().enumerate() {
             let asks = |estimator: Estimator| policy.estimators.contains(&estimator);
-            let weighted = asks(Estimator::StepWis) || asks(Estimator::Wdr);
+            let weighted = asks(Estimator::StepWis) || asks(Estimator::Wdr) || asks(Estimator::Magic);
             let dead = sums.policies[index].dead_from();
             if let Some(step) = dead.filter(|_| weighted || asks(Estimator::Wis)) {
                 return Err(NoWeight { policy: index, step });
@@ -83,14 +84,34 @@ impl Normalisers {
         let powers = StepTable::discounts(discount, means.residual.len());
         Some(discounted(&means.residual, &powers) + discounted(&means.value, &powers))
     }
+
+    /// J and g_j of `magic`.
+    pub fn returns(&self, policy: usize, discount: f64) -> Option<(Vec<usize>, Vec<Scaled>)> {
+        let means = self.policies[policy].as_ref()?;
+        let powers = StepTable::discounts(discount, means.residual.len());
+        let lengths = magic::lengths(means.residual.len());
+        let residual = partial_sums(&means.residual, &powers, lengths.iter().copied());
+        let value = partial_sums(&means.value, &powers, lengths.iter().map(|length| length + 1));
+        let returns = residual.into_iter().zip(value).map(|(residual, value)| residual + value).collect();
+        Some((lengths, returns))
+    }
+}
+
+/// Σ_{t ≤ end} γ^{t−1} mean_t for each of some ends, which go up.
+fn partial_sums(means: &[Mean], powers: &StepTable, ends: impl Iterator<Item = usize>) -> Vec<Scaled> {
+    let (mut sum, mut done) = (Sum::new(), 0);
+    let partial = ends.map(|end| {
+        for (t, mean) in means.iter().enumerate().take(end).skip(done) {
+            mean.iter().for_each(|&part| sum.add_product(part, powers.get(t)));
+        }
+        done = end;
+        sum.value()
+    });
+    partial.collect()
 }
 
 fn discounted(means: &[Mean], powers: &StepTable) -> Scaled {
-    let mut sum = Sum::new();
-    for (t, mean) in means.iter().enumerate() {
-        mean.iter().for_each(|&part| sum.add_product(part, powers.get(t)));
-    }
-    sum.value()
+    partial_sums(means, powers, std::iter::once(means.len()))[0]
 }
 
 /// total / weight, and what its rounding left.
@@ -116,7 +137,7 @@ impl WeightedMeans {
             if policy.estimators.contains(&Estimator::StepWis) {
                 means.reward.push(mean(&sums.reward.sum(index).exact(), &total));
             }
-            if policy.estimators.contains(&Estimator::Wdr) {
+            if policy.estimators.iter().any(|e| matches!(e, Estimator::Wdr | Estimator::Magic)) {
                 means.residual.push(mean(&sums.residual.sum(index).exact(), &total));
                 means.value.push(mean(&sums.value.sum(index).exact(), &previous));
             }
@@ -154,6 +175,8 @@ pub struct PolicyTables {
     pub step_wis_tail: Vec<Scaled>,
     /// Σ_{t > T} γ^{t−1} (A_t / D_t + B_t / D_{t−1})
     pub wdr_tail: Vec<Scaled>,
+    /// How ψ_j of `magic` is put together.
+    pub segments: Segments,
     /// n / Σ ρ_{1:H}
     pub wis: Scaled,
 }
@@ -192,10 +215,12 @@ impl PolicyTables {
         let over =
             |weight: &[Scaled]| -> Vec<Scaled> { weight.iter().enumerate().map(|(t, &d)| powers.get(t) / d).collect() };
         let (now, before) = (over(&means.weight[1..]), over(&means.weight[..steps]));
+        let blended = if plan.policies[policy].estimators.contains(&Estimator::Magic) { steps } else { 0 };
         let at = |means: &[Mean], t: usize| means.get(t).map_or(Scaled::ZERO, |mean| mean[0]);
         Self {
             step_wis_tail: suffix_sums(steps, |t| now[t] * at(&means.reward, t)),
             wdr_tail: suffix_sums(steps, |t| now[t] * at(&means.residual, t) + before[t] * at(&means.value, t)),
+            segments: Segments::new(blended, |t| now[t] * at(&means.residual, t), |t| before[t] * at(&means.value, t)),
             mean_reward: padded(&means.reward, steps),
             mean_residual: padded(&means.residual, steps),
             mean_value: padded(&means.value, steps),

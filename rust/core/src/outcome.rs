@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accumulators::Accumulators;
 use crate::estimators::Estimator;
+use crate::estimators::magic::Blend;
 use crate::normalisers::Normalisers;
 use crate::plan::{Pass, Plan};
 use crate::scaled::Scaled;
@@ -35,6 +36,8 @@ pub struct Estimate {
     pub value: Number,
     /// Its standard error; None for a single trajectory.
     pub std_error: Option<Number>,
+    /// Of `magic`: the numbers of steps after which the model goes on, and their shares.
+    pub blend: Option<Vec<(usize, f64)>>,
 }
 
 /// What is known of a policy's weights.
@@ -74,6 +77,10 @@ impl Outcome {
         let mut estimates = vec![];
         for (p, policy) in plan.policies.iter().enumerate() {
             for &estimator in &policy.estimators {
+                if estimator == Estimator::Magic {
+                    estimates.extend(second.and_then(|second| magic(plan, normalisers, second, p)));
+                    continue;
+                }
                 let sums = &first.policies[p];
                 let moments = |sums: &'_ Accumulators, pass| {
                     let index = plan.work(policy, pass).iter().position(|work| work.estimator == estimator);
@@ -95,7 +102,7 @@ impl Outcome {
                     _ => own.std_error(n),
                 });
                 let (value, std_error) = (value.unwrap_or_default().into(), std_error.map(Number::from));
-                estimates.push(Estimate { policy: p, estimator, value, std_error });
+                estimates.push(Estimate { policy: p, estimator, value, std_error, blend: None });
             }
         }
         let weights = first.policies.iter().map(|sums| {
@@ -117,4 +124,14 @@ impl Outcome {
             weights: weights.collect(),
         }
     }
+}
+
+/// `magic`, whose value too needs the sums of the second pass.
+fn magic(plan: &Plan, normalisers: &Normalisers, second: &Accumulators, policy: usize) -> Option<Estimate> {
+    let (lengths, returns) = normalisers.returns(policy, plan.discount)?;
+    let Blend { shares, value, std_error } =
+        Blend::new(&returns, &mut second.policies[policy].gram.clone(), normalisers.episodes);
+    let (value, std_error) = (value.into(), std_error.map(Number::from));
+    let blend = Some(lengths.into_iter().zip(shares).collect());
+    Some(Estimate { policy, estimator: Estimator::Magic, value, std_error, blend })
 }

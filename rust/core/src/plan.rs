@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimators::Estimator;
+use crate::estimators::{Estimator, magic};
 use crate::inspect::Check;
 
 /// A column that the scan reads, as f64.
@@ -147,12 +147,19 @@ pub enum Pass {
 pub struct Work {
     /// Of which estimator.
     pub estimator: Estimator,
-    /// Running sums of the trajectory.
+    /// Running sums of the trajectory; `magic` has its own.
     pub terms: Vec<(Table, Form)>,
 }
 
+impl Work {
+    /// How many running sums, eight lanes each.
+    pub fn lanes(&self) -> usize {
+        if self.estimator == Estimator::Magic { magic::SUMS } else { self.terms.len() }
+    }
+}
+
 impl Plan {
-    /// True where the first pass cannot give every standard error.
+    /// True where the first pass cannot give every value and standard error.
     pub fn needs_second_pass(&self) -> bool {
         self.policies.iter().any(|policy| !self.work(policy, Pass::Second).is_empty())
     }
@@ -171,7 +178,8 @@ impl Plan {
                 (Wdr, Pass::Values) => {
                     vec![(OverWeight, F::Residual), (OverPreviousWeight, F::Value)]
                 }
-                (StepWis | Wdr, Pass::First) => return None,
+                (Magic, Pass::Second) => vec![],
+                (StepWis | Wdr | Magic, Pass::First) | (Magic, Pass::Values) => return None,
                 (DrBsl, _) if pass != Pass::Values && (pass == Pass::First) != knows_horizon => {
                     return None;
                 }
@@ -191,13 +199,14 @@ impl Plan {
     pub fn step_forms(&self, policy: &Policy, pass: Pass) -> Vec<StepForm> {
         let wants = |estimator| pass == Pass::First && policy.estimators.contains(&estimator);
         let mut forms = vec![];
-        if wants(Estimator::StepWis) || wants(Estimator::Wdr) {
+        let doubly_robust = wants(Estimator::Wdr) || wants(Estimator::Magic);
+        if wants(Estimator::StepWis) || doubly_robust {
             forms.push(StepForm::Weight);
         }
         if wants(Estimator::StepWis) {
             forms.push(StepForm::Reward);
         }
-        if wants(Estimator::Wdr) {
+        if doubly_robust {
             forms.extend([StepForm::Residual, StepForm::Value]);
         }
         forms

@@ -13,6 +13,9 @@ pub const FRACTION_BITS: i64 = 52;
 /// Shifts beyond this leave the larger operand of a sum untouched.
 const ALIGN_LIMIT: i64 = 200;
 
+/// Magnitudes within 2^±250 are ordinary.
+const ORDINARY: i64 = 250;
+
 /// m · 2^e, |m| in [1, 2), or zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scaled {
@@ -24,6 +27,12 @@ pub struct Scaled {
 #[inline(always)]
 pub fn exp2(k: i64) -> f64 {
     f64::from_bits((k.clamp(-1023, 1024) + 1023).cast_unsigned() << 52)
+}
+
+/// True for 0 and magnitudes of which a few can be added and two multiplied without leaving the range of f64.
+#[inline(always)]
+pub fn is_ordinary(x: f64) -> bool {
+    x == 0.0 || (exp2(-ORDINARY)..exp2(ORDINARY + 1)).contains(&x.abs())
 }
 
 impl Scaled {
@@ -95,6 +104,17 @@ impl Scaled {
     pub fn sqrt(self) -> Self {
         let odd = self.exponent.rem_euclid(2);
         Self::new((self.mantissa * exp2(odd)).sqrt(), (self.exponent - odd) / 2)
+    }
+
+    /// The value, or 0 where it is negative.
+    pub fn positive(self) -> Self {
+        if self.mantissa > 0.0 { self } else { Self::ZERO }
+    }
+
+    /// The same as an f64, where that is of ordinary magnitude.
+    #[inline]
+    pub fn ordinary(self) -> Option<f64> {
+        (self.is_zero() || self.exponent.abs() <= ORDINARY).then(|| self.mantissa * exp2(self.exponent))
     }
 
     /// The larger of two values that are not negative.

@@ -36,6 +36,7 @@ pub struct Engine {
     rho: Vec<Vec<Eight>>,
     c: Weights,
     previous_ratio: Vec<f64>,
+    room: Vec<Eight>,
 }
 
 /// Whole blocks of rows: `valid` of them exist, the rest is padding.
@@ -71,6 +72,7 @@ impl Engine {
             rho: vec![vec![]; plan.policies.len()],
             c: Weights::default(),
             previous_ratio: vec![],
+            room: vec![],
             plan,
             pass,
         }
@@ -191,9 +193,16 @@ impl Engine {
             let piece = Piece { c, exponent, block, steps };
             let source = Source { columns: rows.columns, policy, reward: self.plan.reward, row };
             let target = Fold { piece: &piece, scaled, source };
-            let terms = self.work[p].iter().flat_map(|work| &work.terms);
-            for (&(table, form), lanes) in terms.zip(&mut state.lanes) {
-                target.term(form, table, &self.tables, p, &self.previous_ratio, lanes);
+            let mut lanes = &mut state.lanes[..];
+            for work in &self.work[p] {
+                let (own, others) = lanes.split_at_mut(work.lanes());
+                lanes = others;
+                if work.estimator == Estimator::Magic {
+                    target.segments(&self.tables.policies[p], own, &mut self.room);
+                }
+                for (&(table, form), lanes) in work.terms.iter().zip(own) {
+                    target.term(form, table, &self.tables, p, &self.previous_ratio, lanes);
+                }
             }
             let sums = &mut self.sums.policies[p];
             for &form in &self.step_forms[p] {
@@ -212,14 +221,21 @@ impl Engine {
             self.fold_buffer(open);
         }
         *self.sums.lengths.entry(open.steps).or_default() += 1;
+        let arch = self.arch;
         let returns = self.work[0].iter().position(|work| work.estimator == Estimator::Mc);
         let returns = returns.map_or(Scaled::ZERO, |_| open.policies[0].lanes[0].total());
         for (p, state) in open.policies.iter().enumerate() {
             let (weight, tables) = (state.carry.value(), &self.tables.policies[p]);
             let sums = &mut self.sums.policies[p];
-            let mut lanes = state.lanes.iter();
+            let mut lanes = &state.lanes[..];
             for (work, moments) in self.work[p].iter().zip(&mut sums.moments) {
-                let total: Scaled = lanes.by_ref().take(work.terms.len()).fold(Scaled::ZERO, |sum, l| sum + l.total());
+                let (own, others) = lanes.split_at(work.lanes());
+                lanes = others;
+                if work.estimator == Estimator::Magic {
+                    tables.segments.close(own, weight, open.steps as usize, &mut sums.gram, arch);
+                    continue;
+                }
+                let total: Scaled = own.iter().fold(Scaled::ZERO, |sum, lanes| sum + lanes.total());
                 let value = match (work.estimator, self.pass) {
                     (Estimator::Is, _) => is::value(weight, returns),
                     (Estimator::Wis, Pass::Values) => weight * returns * tables.wis,

@@ -5,10 +5,11 @@ use crate::block::{Eight, LANES};
 use crate::estimators::dr::Dr;
 use crate::estimators::dr_bsl::DrBsl;
 use crate::estimators::dr_v2::DrV2;
+use crate::estimators::magic::Part;
 use crate::estimators::step_is::StepIs;
 use crate::estimators::step_wis::{StepWisInfluence, Weight};
 use crate::estimators::wdr::{Residual, ResidualInfluence, Value, ValueInfluence};
-use crate::fold::{Piece, Term, fold_scaled, scatter_scaled};
+use crate::fold::{Piece, Run, Term, Terms, each_scaled, fold_scaled, scatter_scaled};
 use crate::lanes::Lanes;
 use crate::normalisers::{PolicyTables, Tables};
 use crate::plan::{Form, Policy, StepForm, Table};
@@ -50,7 +51,7 @@ pub struct Fold<'a> {
     pub(super) source: Source<'a>,
 }
 
-impl Fold<'_> {
+impl<'a> Fold<'a> {
     #[inline(always)]
     pub(super) fn term(
         &self,
@@ -88,22 +89,36 @@ impl Fold<'_> {
                     lanes,
                 );
             }
-            Form::ResidualInfluence => {
-                let term = ResidualInfluence {
-                    reward,
-                    q_hat,
-                    mean_residual: own.mean_residual.each_ref().map(|part| steps(part)),
-                };
-                self.fold(&term, table, lanes);
-            }
-            Form::ValueInfluence => {
-                self.fold(
-                    &ValueInfluence { v_hat, mean_value: own.mean_value.each_ref().map(|part| steps(part)) },
-                    table,
-                    lanes,
-                );
-            }
+            Form::ResidualInfluence => self.fold(&self.residual_influence(own), table, lanes),
+            Form::ValueInfluence => self.fold(&self.value_influence(own), table, lanes),
         }
+    }
+
+    /// The terms of ψ by segment, for `magic`.
+    #[inline(always)]
+    pub(super) fn segments(&self, own: &PolicyTables, sums: &mut [Lanes], room: &mut Vec<Eight>) {
+        let (residual, value) = sums.split_at_mut(sums.len() / 2);
+        let into = |sums: &mut [Lanes], part, run: Run| match run.terms {
+            Terms::Plain(terms, e) => own.segments.add(sums, part, run.first, terms, e),
+            Terms::Scaled(terms) => {
+                (run.first..).zip(terms).for_each(|(t, &term)| own.segments.add_scaled(sums, part, t, term));
+            }
+        };
+        self.each(&self.residual_influence(own), &own.over_weight, room, |run| into(residual, Part::Residual, run));
+        self.each(&self.value_influence(own), &own.over_previous_weight, room, |run| into(value, Part::Value, run));
+    }
+
+    #[inline(always)]
+    fn residual_influence(&self, own: &'a PolicyTables) -> ResidualInfluence<'a> {
+        let source = &self.source;
+        let mean_residual = own.mean_residual.each_ref().map(|part| by_blocks(part, self.piece.block * LANES));
+        ResidualInfluence { reward: source.slot(source.reward), q_hat: source.get(source.policy.q_hat), mean_residual }
+    }
+
+    #[inline(always)]
+    fn value_influence(&self, own: &'a PolicyTables) -> ValueInfluence<'a> {
+        let mean_value = own.mean_value.each_ref().map(|part| by_blocks(part, self.piece.block * LANES));
+        ValueInfluence { v_hat: self.source.get(self.source.policy.v_hat), mean_value }
     }
 
     #[inline(always)]
@@ -124,6 +139,14 @@ impl Fold<'_> {
         match self.scaled {
             None => self.piece.fold(term, table, lanes),
             Some(c) => fold_scaled(self.piece, 0, c, term, table, lanes),
+        }
+    }
+
+    #[inline(always)]
+    fn each(&self, term: &impl Term, table: &StepTable, room: &mut Vec<Eight>, mut take: impl FnMut(Run)) {
+        match self.scaled {
+            None => self.piece.each(term, table, room, take),
+            Some(c) => each_scaled(self.piece, 0, c, term, table, &mut take),
         }
     }
 

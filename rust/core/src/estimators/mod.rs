@@ -4,6 +4,7 @@ pub mod dr;
 pub mod dr_bsl;
 pub mod dr_v2;
 pub mod is;
+pub mod magic;
 pub mod mc;
 pub mod reg;
 pub mod step_is;
@@ -37,4 +38,6 @@ pub enum Estimator {
     DrV2,
     /// Weighted doubly robust.
     Wdr,
+    /// Weighted doubly robust for some steps, then the model, blended over the number of steps.
+    Magic,
 }

@@ -1,0 +1,290 @@
+//! MAGIC, Thomas & Brunskill (2016): model and guided importance sampling combining. The weights of WDR are followed for j
+//! steps, and the model says what comes after. With A_t and B_t of [`super::wdr`]:
+//!
+//!     g_j = Σ_{t ≤ j} γ^{t−1} A_t + Σ_{t ≤ j+1} γ^{t−1} B_t,    g_0 = the model alone, g_H = WDR
+//!     MAGIC = Σ_{j ∈ J} x_j g_j,    x = argmin xᵀ (Ω̂ + b̂ b̂ᵀ) x    over x_j ≥ 0, Σ_j x_j = 1
+//!
+//! an estimate of the mean squared error, of a variance and a squared bias. The influence function of g_j has the terms of
+//! WDR's up to there, with r = Q̂ = V̂ = 0 after the end of a trajectory:
+//!
+//!     ψ_j = Σ_{t ≤ j} γ^{t−1} (c_t / D_t) (r_t − Q̂_t − A_t) + Σ_{t ≤ j+1} γ^{t−1} (c_{t−1} / D_{t−1}) (V̂_t − B_t)
+//!     Ω̂_jk = Σ_i ψ_j ψ_k / (n (n−1)),    b̂_j = the distance of g_j from g_H ∓ 1.645 √Ω̂_HH,    SE = √(xᵀ Ω̂ x)
+//!
+//! The paper's Ω̂ is the covariance of the trajectories' shares in g_j, which takes the normalisers D_t as known and is too
+//! large where they are not; its interval of WDR, of the same 90%, is a bootstrap's. Both are replaced by influence
+//! functions: they are what sums over trajectories can tell, in any order. SE takes x as known.
+//!
+//! J is 0, …, H up to H = 31, else 0, H and 30 lengths between them, close to each other where they are short.
+
+use crate::block::{Eight, LANES};
+use crate::gram::Gram;
+use crate::lanes::Lanes;
+use crate::scaled::Scaled;
+use crate::simplex;
+use crate::sum::{Exact, Sum};
+
+/// The most lengths that J has.
+const LENGTHS: usize = 32;
+/// Their sums, eight a group.
+const GROUPS: usize = LENGTHS / LANES;
+/// The running sums of a trajectory: of the first part of ψ, then of the second.
+pub const SUMS: usize = 2 * GROUPS;
+/// The 95% quantile of the normal law.
+const QUANTILE: f64 = 1.644_853_626_951_472_2;
+
+/// J for a horizon: k, or H k² / 31² where that is more.
+pub fn lengths(horizon: usize) -> Vec<usize> {
+    let last = LENGTHS - 1;
+    match horizon {
+        0..LENGTHS => (0..=horizon).collect(),
+        _ => (0..LENGTHS).map(|k| k.max(horizon * k * k / (last * last))).collect(),
+    }
+}
+
+/// Which of the two parts of ψ: its terms of step t belong to g_j from j = t on, or from j = t−1 on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// With r_t − Q̂_t − A_t.
+    Residual,
+    /// With V̂_t − B_t.
+    Value,
+}
+
+/// How ψ_j is put together from a trajectory's sums over segments, the steps between neighbouring lengths of J.
+#[derive(Clone, Debug, Default)]
+pub struct Segments {
+    /// J, the ends of the segments; the first is empty but for V̂(s_1).
+    lengths: Vec<usize>,
+    /// For T = 0, …, H: what a trajectory that ended there owes to the rest of its segment, for each unit of weight.
+    rest: Vec<Scaled>,
+    /// What it owes to each later segment.
+    whole: Vec<Scaled>,
+}
+
+impl Segments {
+    /// With γ^{t−1} A_t / D_t and γ^{t−1} B_t / D_{t−1} as functions of t−1.
+    pub fn new(horizon: usize, residual: impl Fn(usize) -> Scaled, value: impl Fn(usize) -> Scaled) -> Self {
+        let (lengths, mut rest) = (lengths(horizon), vec![Scaled::ZERO; horizon + 1]);
+        for steps in (0..horizon).rev() {
+            let ends = lengths.binary_search(&steps).is_ok();
+            let later = if ends { Scaled::ZERO } else { residual(steps) + rest[steps + 1] };
+            rest[steps] = value(steps) + later;
+        }
+        let segment = |ends: &[usize]| residual(ends[0]) + rest[ends[0] + 1];
+        let whole = [Scaled::ZERO].into_iter().chain(lengths.windows(2).map(segment)).collect();
+        Self { lengths, rest, whole }
+    }
+
+    /// Adds terms · 2^e of consecutive steps, the first of which has the index t−1 = `first`, to the sums of their segments.
+    #[inline(always)]
+    pub fn add(&self, sums: &mut [Lanes], part: Part, first: usize, terms: &[f64], e: i64) {
+        let (mut segment, mut from) = (self.segment_of(part, first), 0);
+        while from < terms.len() {
+            let to = (self.lengths[segment] + part.delay() - first).min(terms.len());
+            sums[segment / LANES].add(segment % LANES, &terms[from..to], e);
+            (segment, from) = (segment + 1, to);
+        }
+    }
+
+    /// Adds one term of any magnitude.
+    pub fn add_scaled(&self, sums: &mut [Lanes], part: Part, index: usize, term: Scaled) {
+        let segment = self.segment_of(part, index);
+        sums[segment / LANES].add_scaled(segment % LANES, term);
+    }
+
+    fn segment_of(&self, part: Part, index: usize) -> usize {
+        self.lengths.partition_point(|&length| length + part.delay() <= index)
+    }
+
+    /// Adds the products ψ_j ψ_k of a trajectory that ended after so many steps with this weight.
+    pub fn close(&self, sums: &[Lanes], weight: Scaled, steps: usize, gram: &mut Gram, arch: pulp::Arch) {
+        let owed = self.owed(weight, steps);
+        match self.ordinary_influence(sums, &owed) {
+            Some(influence) => gram.add(arch, &influence, self.lengths.len()),
+            None => gram.add_scaled(&self.influence(sums, &owed)),
+        }
+    }
+
+    /// What the trajectory owes to each segment.
+    fn owed(&self, weight: Scaled, steps: usize) -> [Scaled; LENGTHS] {
+        let mut owed = [Scaled::ZERO; LENGTHS];
+        let end = self.lengths.partition_point(|&length| length < steps);
+        owed[end] = weight * self.rest[steps];
+        for (owed, &whole) in owed.iter_mut().zip(&self.whole).skip(end + 1) {
+            *owed = weight * whole;
+        }
+        owed
+    }
+
+    /// ψ_j for j ∈ J.
+    fn influence(&self, sums: &[Lanes], owed: &[Scaled; LENGTHS]) -> Vec<Scaled> {
+        let sum = |part: usize, segment: usize| sums[part + segment / LANES].get_scaled().0[segment % LANES];
+        let influence = (0..self.lengths.len()).scan(Scaled::ZERO, |total, segment| {
+            *total = *total + (sum(0, segment) + sum(GROUPS, segment) - owed[segment]);
+            Some(*total)
+        });
+        influence.collect()
+    }
+
+    /// The same in f64, which rounds as [`Scaled`] does where all magnitudes are ordinary.
+    fn ordinary_influence(&self, sums: &[Lanes], owed: &[Scaled; LENGTHS]) -> Option<[Eight; GROUPS]> {
+        let (mut influence, mut total) = ([[0.0; LANES]; GROUPS], 0.0);
+        for (group, influence) in influence.iter_mut().enumerate().take(self.lengths.len().div_ceil(LANES)) {
+            let (residual, value) = (sums[group].ordinary()?, sums[GROUPS + group].ordinary()?);
+            for j in 0..LANES {
+                total += residual[j] + value[j] - owed[group * LANES + j].ordinary()?;
+                influence[j] = total;
+            }
+        }
+        Some(influence)
+    }
+}
+
+impl Part {
+    /// How many steps a term comes after the length that it first belongs to.
+    fn delay(self) -> usize {
+        usize::from(self == Self::Value)
+    }
+}
+
+/// The blend of all g_j.
+#[derive(Clone, Debug)]
+pub struct Blend {
+    /// x_j
+    pub shares: Vec<f64>,
+    /// Σ_j x_j g_j
+    pub value: Scaled,
+    /// √(xᵀ Ω̂ x); None for a single trajectory.
+    pub std_error: Option<Scaled>,
+}
+
+impl Blend {
+    /// Of the returns g_j and the sums of ψ_j ψ_k over n trajectories. Of a single one nothing is known but WDR.
+    pub fn new(returns: &[Scaled], gram: &mut Gram, n: u64) -> Self {
+        let last = returns.len() - 1;
+        if n < 2 {
+            let mut shares = vec![0.0; returns.len()];
+            shares[last] = 1.0;
+            return Self { shares, value: returns[last], std_error: None };
+        }
+        let divisor = Exact::integer(n).times(&Exact::integer(n - 1));
+        let mut covariance = |j: usize, k: usize| gram.get(j, k).exact().divide(&divisor);
+        let covariance: Vec<Vec<Scaled>> = (0..=last).map(|j| (0..=last).map(|k| covariance(j, k)).collect()).collect();
+        let half = covariance[last][last].sqrt() * QUANTILE.into();
+        let bias: Vec<Scaled> = returns.iter().map(|&g| ((g - returns[last]).abs() - half).positive()).collect();
+        let shares = simplex::nearest(&errors(&covariance, &bias));
+        let (mut value, mut total, mut variance) = (Sum::new(), Sum::new(), Sum::new());
+        for (j, &share) in shares.iter().enumerate().filter(|(_, share)| **share > 0.0) {
+            value.add_product(share.into(), returns[j]);
+            total.add(share.into());
+            for (&other, &covariance) in shares.iter().zip(&covariance[j]) {
+                variance.add_product(Scaled::from(share) * other.into(), covariance);
+            }
+        }
+        let value = value.exact().divide(&total.exact());
+        Self { shares, value, std_error: Some(variance.value().positive().sqrt()) }
+    }
+}
+
+/// Ω̂ + b̂ b̂ᵀ in units that f64 can hold.
+fn errors(covariance: &[Vec<Scaled>], bias: &[Scaled]) -> Vec<Vec<f64>> {
+    let sizes = (0..bias.len()).map(|j| covariance[j][j].positive().sqrt().max(bias[j]));
+    let unit = sizes.fold(Scaled::ZERO, Scaled::max).exponent();
+    let entry = |j: usize, k: usize| (covariance[j][k] + bias[j] * bias[k]).relative_to(2 * unit);
+    (0..bias.len()).map(|j| (0..bias.len()).map(|k| entry(j, k)).collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_lengths_up_to_31_then_32_of_them_from_0_to_the_horizon() {
+        for horizon in 1..32 {
+            assert_eq!(lengths(horizon), (0..=horizon).collect::<Vec<_>>());
+        }
+        for horizon in (32..400).chain([1000, 12_345, 10_000_000]) {
+            let found = lengths(horizon);
+            assert_eq!((found[0], found[1] >= 1, found[31], found.len()), (0, true, horizon, 32));
+            assert!(found.is_sorted_by(|a, b| a < b));
+            assert!(found.windows(3).all(|ends| ends[1] - ends[0] <= ends[2] - ends[1] + 1));
+        }
+    }
+
+    fn gram(vectors: &[[f64; 2]]) -> Gram {
+        let mut gram = Gram::default();
+        vectors.iter().for_each(|v| gram.add_scaled(&v.map(Scaled::from)));
+        gram
+    }
+
+    #[test]
+    fn by_hand() {
+        // Ω̂ = (1 0; 0 1), g_0 outside the interval 3 ∓ 1.645 by b = 7 − 1.645: x_0 = 1 / (2 + b²).
+        let blend = Blend::new(&[(-4.0).into(), 3.0.into()], &mut gram(&[[1.0, 1.0], [1.0, -1.0]]), 2);
+        let share = 1.0 / (2.0 + (7.0 - QUANTILE).powi(2));
+        assert!((blend.shares[0] / share - 1.0).abs() < 1e-15);
+        assert!((blend.value.lossy_f64() - (3.0 - 7.0 * share)).abs() < 1e-15);
+        let error = (share * share + (1.0 - share) * (1.0 - share)).sqrt();
+        assert!((blend.std_error.unwrap().lossy_f64() / error - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_model_without_variance_inside_the_interval_is_the_blend() {
+        let blend = Blend::new(&[2.5.into(), 3.0.into()], &mut gram(&[[0.0, 1.0], [0.0, -1.0]]), 2);
+        assert_eq!((blend.value, blend.std_error), (2.5.into(), Some(Scaled::ZERO)));
+    }
+
+    #[test]
+    fn without_any_variance_it_is_wdr() {
+        let blend = Blend::new(&[2.5.into(), 3.0.into()], &mut gram(&[[0.0, 0.0], [0.0, 0.0]]), 2);
+        assert_eq!((blend.value, blend.std_error), (3.0.into(), Some(Scaled::ZERO)));
+        assert_eq!(Blend::new(&[2.5.into(), 3.0.into()], &mut gram(&[[5.0, 6.0]]), 1).value, 3.0.into());
+    }
+
+    #[test]
+    fn magnitudes_beyond_f64_change_no_share() {
+        let far = |x: f64| Scaled::new(x, 5000);
+        let near = Blend::new(&[0.0.into(), 1.0.into()], &mut gram(&[[1.0, 2.0], [0.5, -1.0]]), 2);
+        let mut wide = Gram::default();
+        [[1.0, 2.0], [0.5, -1.0]].iter().for_each(|v| wide.add_scaled(&v.map(far)));
+        let blend = Blend::new(&[far(0.0), far(1.0)], &mut wide, 2);
+        assert_eq!(blend.shares, near.shares);
+        assert_eq!(blend.value.relative_to(5000), near.value.lossy_f64());
+        assert_eq!(blend.std_error.unwrap().relative_to(5000), near.std_error.unwrap().lossy_f64());
+    }
+
+    /// ψ_j by its definition, of random sums and debts, against what the segments make of them.
+    #[test]
+    fn a_trajectory_owes_to_every_length_after_its_end() {
+        let horizon = 50;
+        let residual = |index: usize| Scaled::from(1.0 + index as f64);
+        let value = |index: usize| Scaled::from(100.0 * (1.0 + index as f64));
+        let segments = Segments::new(horizon, residual, value);
+        for steps in 1..=horizon {
+            let terms: Vec<f64> = (0..steps).map(|t| (t * t) as f64).collect();
+            for wild in [false, true] {
+                let mut sums = [Lanes::default(); SUMS];
+                let (first, second) = sums.split_at_mut(GROUPS);
+                for (part, sums) in [(Part::Residual, first), (Part::Value, second)] {
+                    for (t, term) in terms.iter().enumerate() {
+                        if wild {
+                            segments.add_scaled(sums, part, t, Scaled::from(*term));
+                        } else {
+                            segments.add(sums, part, t, &[*term], 0);
+                        }
+                    }
+                }
+                let owed = segments.owed(2.0.into(), steps);
+                let found: Vec<f64> = segments.influence(&sums, &owed).iter().map(|x| x.lossy_f64()).collect();
+                assert_eq!(segments.ordinary_influence(&sums, &owed).unwrap().as_flattened(), found);
+                for (k, length) in lengths(horizon).into_iter().enumerate() {
+                    let upto = |end: usize| 0..end.min(horizon);
+                    let of = |t: usize, mean: f64| if t < steps { terms[t] } else { -2.0 * mean };
+                    let residuals: f64 = upto(length).map(|t| of(t, residual(t).lossy_f64())).sum();
+                    let values: f64 = upto(length + 1).map(|t| of(t, value(t).lossy_f64())).sum();
+                    assert_eq!(found[k], residuals + values, "T = {steps}, j = {length}");
+                }
+            }
+        }
+    }
+}
