@@ -45,6 +45,8 @@ class Estimate:
     settings: IntervalSettings
     samples: Samples = field(repr=False, compare=False)
     withheld: str | None = None
+    #: Of `magic`: the share of what follows the log for so many steps and then the model, by that number of steps.
+    blend: dict[int, float] | None = None
 
     def interval(
         self,

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from offpolicy.errors import UsageError
 
-ESTIMATORS = ("mc", "is", "step-is", "wis", "step-wis", "reg", "dr", "dr-bsl", "dr-v2", "wdr")
+ESTIMATORS = ("mc", "is", "step-is", "wis", "step-wis", "reg", "dr", "dr-bsl", "dr-v2", "wdr", "magic")
 
 #: Columns of the policy that an estimator reads besides the reward; "ratio" stands for either form of it.
 NEEDS: dict[str, tuple[str, ...]] = {
@@ -21,16 +21,25 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "dr-bsl": ("ratio",),
     "dr-v2": ("ratio", "r_hat", "v_hat"),
     "wdr": ("ratio", "q_hat", "v_hat"),
+    "magic": ("ratio", "q_hat", "v_hat"),
 }
 
-#: Ratios of sums: biased but consistent, no finite-sample interval.
-WEIGHTED = frozenset({"wis", "step-wis", "wdr"})
+#: Ratios of sums, or blends of such: biased but consistent, no finite-sample interval.
+WEIGHTED = frozenset({"wis", "step-wis", "wdr", "magic"})
+
+#: Without a value before the log has been read twice.
+LATE = frozenset({"magic"})
 
 #: Without importance weights.
 UNWEIGHTED = frozenset({"mc", "reg"})
 
 #: Means of values of single trajectories, each unbiased or nearly so: their standard error is all their error.
 AVERAGED = tuple(name for name in ESTIMATORS if name not in WEIGHTED | UNWEIGHTED)
+
+
+def made_of(estimator: str) -> str:
+    """What a weighted estimator is, for those who refuse it."""
+    return "a blend of ratios of sums" if estimator == "magic" else "a ratio of sums"
 
 
 def check_ids(ids: Iterable[str]) -> list[str]:

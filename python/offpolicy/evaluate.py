@@ -15,7 +15,7 @@ from offpolicy.bounds import Bounds, Terms
 from offpolicy.columns import ESTIMATED, Columns, PolicyColumns
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
 from offpolicy.estimate import IntervalSettings
-from offpolicy.estimators import WEIGHTED, check_ids
+from offpolicy.estimators import LATE, WEIGHTED, check_ids
 from offpolicy.evaluation import Evaluation
 from offpolicy.plan import BEHAVIOR, Plan, Settings, choose_estimators, find_policies, left_out
 from offpolicy.problem import EMPTY
@@ -86,7 +86,8 @@ def evaluate(
     batch_rows
         Rows a batch where the log is streamed.
     passes
-        1 to read the log once only, without the standard errors of `step-wis` and `wdr`; `dr-bsl` then needs `horizon`.
+        1 to read the log once only, without `magic` and without the standard errors of `step-wis` and `wdr`; `dr-bsl`
+        then needs `horizon`.
 
     Examples
     --------
@@ -116,8 +117,8 @@ def evaluate(
             f"the behaviour probabilities were estimated (column {ESTIMATED!r}): standard errors and intervals take "
             "them as known"
         )
-    if passes == 1 and horizon is None and any("dr-bsl" in policy.estimators for policy in plan.policies):
-        raise UsageError("estimator 'dr-bsl' needs horizon= where the log is read once only")
+    if passes == 1:
+        plan = _for_one_pass(plan, estimators is not None, remarks)
     files = source.files()
     if order == "any" or dedupe:
         source, removed = tidy(source, plan.names(), plan.columns, dedupe == "identical")
@@ -189,6 +190,22 @@ def _check_types(columns: Any, policies: Any) -> None:
         if not isinstance(chosen, PolicyColumns):
             hint = f"PolicyColumns(target_prob={chosen!r})" if isinstance(chosen, str) else "PolicyColumns(...)"
             raise UsageError(f"policy {name!r} takes {hint}, not {type(chosen).__name__}")
+
+
+def _for_one_pass(plan: Plan, explicit: bool, remarks: list[str]) -> Plan:
+    """Without what cannot be had of a single reading; what was asked for by name is refused."""
+    asked = {estimator for policy in plan.policies for estimator in policy.estimators}
+    if plan.settings.horizon is None and "dr-bsl" in asked:
+        raise UsageError("estimator 'dr-bsl' needs horizon= where the log is read once only")
+    if not asked & LATE:
+        return plan
+    reason = "the covariances that its blend is made of are known after a second reading: it needs passes=2"
+    if explicit:
+        raise UsageError(f"estimator 'magic' has no value after one reading: {reason}")
+    remarks.append(f"magic was left out: {reason}")
+    for policy in plan.policies:
+        plan = plan.without(policy.name, LATE)
+    return plan
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
@@ -292,8 +309,9 @@ class NoWeightError(OffPolicyError):
         """Names the policy, and the step from 1."""
         self.policy, self.step = policy, step
         super().__init__(
-            f"every weight of policy {policy!r} is zero at t = {step} (counted from 1): wis, step-wis and wdr "
-            "are undefined, for the target policy never takes the logged actions; ask for others, such as 'step-is'"
+            f"every weight of policy {policy!r} is zero at t = {step} (counted from 1): wis, step-wis, wdr and "
+            "magic are undefined, for the target policy never takes the logged actions; ask for others, such as "
+            "'step-is'"
         )
 
 

@@ -112,6 +112,8 @@ class Evaluation:
         rows = self.table.to_dicts()
         for row, estimate in zip(rows, self.estimates, strict=True):
             row["reason"] = estimate.reason
+            if estimate.blend is not None:
+                row["blend"] = {str(steps): share for steps, share in estimate.blend.items()}
             interval = estimate.interval()
             about = ("method", "kind", "side", "assumptions")
             row["interval"] = {name: getattr(interval, name) for name in about}
@@ -175,6 +177,7 @@ def build(
                 settings,
                 samples,
                 withheld,
+                None if row["blend"] is None else dict(row["blend"]),
             )
         )
     rows = [

@@ -20,7 +20,7 @@ from offpolicy.bounds import Bounds
 from offpolicy.candidates import find_candidates
 from offpolicy.columns import DEFAULT, Columns, PolicyColumns
 from offpolicy.errors import UsageError
-from offpolicy.estimators import AVERAGED, WEIGHTED, check_ids
+from offpolicy.estimators import AVERAGED, WEIGHTED, check_ids, made_of
 from offpolicy.evaluate import ProgressFunction, evaluate
 from offpolicy.evaluation import Evaluation
 from offpolicy.improvement import SCHEMA, BehaviorValue, Improvement
@@ -148,7 +148,7 @@ def check_estimator(estimator: str, baseline: float | None) -> None:
     others = f"choose one of {', '.join(AVERAGED)}"
     if estimator in WEIGHTED:
         raise UsageError(
-            f"estimator {estimator!r} is a ratio of sums, biased in small samples and no average of the values of "
+            f"estimator {estimator!r} is {made_of(estimator)}, biased in small samples and no average of the values of "
             f"trajectories, which V − Cσ is made for; {others}"
         )
     if estimator == "mc":

@@ -9,7 +9,7 @@ from typing import Any
 
 from offpolicy.columns import ESTIMATED, Columns, PolicyColumns, suggestion
 from offpolicy.errors import MissingColumnError, UsageError
-from offpolicy.estimators import ESTIMATORS, NEEDS
+from offpolicy.estimators import ESTIMATORS, LATE, NEEDS
 
 BEHAVIOR = "behavior"
 TARGET = "target"
@@ -83,7 +83,7 @@ class Plan:
 
     def second(self) -> Plan:
         """The plan of the second pass: fewer estimators, hence fewer columns."""
-        late = {"step-wis", "wdr"} | ({"dr-bsl"} if self.settings.horizon is None else set())
+        late = {"step-wis", "wdr", *LATE} | ({"dr-bsl"} if self.settings.horizon is None else set())
         return self.keeping(late)
 
     def keeping(self, estimators: Collection[str], policy: str | None = None) -> Plan:

@@ -20,7 +20,7 @@ from offpolicy.cli.progress import progress
 @click.option("--order", type=click.Choice(["sorted", "any"]), default="sorted", help="any: sort the log first.")
 @click.option("--dedupe", type=click.Choice(["identical"]), help="Drop rows that are there twice.")
 @click.option("--truncation", type=click.Choice(["as-terminal"]), help="Take episodes that were cut as ended.")
-@click.option("--one-pass", is_flag=True, help="Read once; no standard errors of step-wis and wdr.")
+@click.option("--one-pass", is_flag=True, help="Read once; no standard errors of step-wis and wdr, no magic.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the JSON document here.")
 def evaluate(
     log: tuple[str, ...],

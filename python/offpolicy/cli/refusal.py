@@ -25,6 +25,7 @@ WORDS = (
     (r"\bneeds (baseline|horizon)=", r"needs --\1"),
     (r'\b(order|dedupe|truncation|interval)="([\w-]+)"', r"--\1 \2"),
     (r"\b(caution|interval|generator)=(?!\w)", r"--\1"),
+    (r"\bneeds passes=2\b", "needs a run without --one-pass"),
     (r"\bdensity=True\b", "--density"),
     (r"\bresume=True\b", "--resume"),
     (r"\bop\.check\(log\) lists", "offpolicy check lists"),

@@ -22,7 +22,7 @@ from offpolicy.annotate import annotate
 from offpolicy.annotator import MODELLED
 from offpolicy.columns import Columns, PolicyColumns
 from offpolicy.errors import OffPolicyError
-from offpolicy.estimators import NEEDS
+from offpolicy.estimators import LATE, NEEDS
 from offpolicy.evaluate import evaluate
 from offpolicy.experiments.splits import cut, estimated
 from offpolicy.protocols import Domain, ModelFitter, Policy
@@ -78,7 +78,7 @@ class Comparison:
                 for i, (name, of) in enumerate(columns.items())
             }
         settings: dict[str, Any] = {"discount": self.domain.discount, "horizon": self.domain.horizon}
-        settings |= {"baseline": self.baseline, "threads": 1, "passes": 1}
+        settings |= {"baseline": self.baseline, "threads": 1, "passes": 2 if LATE & set(self.estimators) else 1}
         found = estimated(log, columns, self.estimators, settings) if self.estimators else {}
         return {
             name: {estimator: found[name, estimator] for estimator in self.estimators}

@@ -9,8 +9,8 @@
     hcope          finite-sample  a sketch of values, given bounds     weighted estimators; bounds from below only
     anderson       finite-sample  a sketch of values, given bounds     weighted estimators
     likelihood     asymptotic     six sums of values and weights       weighted estimators, mc, reg
-    bootstrap      heuristic      replicates of sums
-    bootstrap-bca  heuristic      replicates of sums, and influence
+    bootstrap      heuristic      replicates of sums                   magic
+    bootstrap-bca  heuristic      replicates of sums, and influence    magic
 
 A two-sided interval of level 1 − δ misses on each side with δ/2; a bound from one side has all of δ. Bounds on
 rewards, ratios and models are given, never seen. Whatever the state is, it does not depend on the order of
@@ -27,7 +27,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from offpolicy.errors import TooLargeError, UsageError
-from offpolicy.estimators import UNWEIGHTED, WEIGHTED
+from offpolicy.estimators import LATE, UNWEIGHTED, WEIGHTED, made_of
 from offpolicy.intervals import (
     anderson,
     bernstein,
@@ -61,8 +61,12 @@ class Method:
             raise WithheldError(f'{method} bounds a value from below only: ask for side="{self.only}"')
         if estimator not in self.refuses:
             return
+        if self.kind == "heuristic":
+            raise WithheldError(
+                f"{method} resamples sums; {estimator} would need its covariances of each resample anew"
+            )
         if estimator in WEIGHTED:
-            raise WithheldError(f"{method} holds for means of independent values; {estimator} is a ratio of sums")
+            raise WithheldError(f"{method} holds for means of independent values; {estimator} is {made_of(estimator)}")
         raise WithheldError(f"{method} is about weights, and {estimator} has none: ask for t")
 
 
@@ -76,8 +80,8 @@ METHODS = {
     "hcope": Method("finite-sample", hcope.ends, WEIGHTED, only="lower"),
     "anderson": Method("finite-sample", anderson.ends, WEIGHTED),
     "likelihood": Method("asymptotic", likelihood.ends, WEIGHTED | UNWEIGHTED),
-    "bootstrap": Method("heuristic", bootstrap.percentile),
-    "bootstrap-bca": Method("heuristic", bootstrap.bca),
+    "bootstrap": Method("heuristic", bootstrap.percentile, LATE),
+    "bootstrap-bca": Method("heuristic", bootstrap.bca, LATE),
 }
 
 
