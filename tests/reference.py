@@ -5,14 +5,14 @@ An episode is a list of rows; a row is a dict of floats under the default column
 
 The recursions run backwards from the end of the episode. The self-normalised estimators (`wis`, `step-wis`,
 `wdr`) are literal sums over a rectangle of n episodes × H steps: an ended episode goes on with r=0, ρ=1 and
-Q̂=V̂=0, and so keeps its weight in every later mean.
+Q̂=V̂=0, and so keeps its weight in every later mean. `magic` blends such sums; see `reference_magic`.
 """
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-ESTIMATORS = ("mc", "is", "step-is", "wis", "step-wis", "reg", "dr", "dr-bsl", "dr-v2", "wdr")
+ESTIMATORS = ("mc", "is", "step-is", "wis", "step-wis", "reg", "dr", "dr-bsl", "dr-v2", "wdr", "magic")
 UNWEIGHTED = ("mc", "reg")
 SELF_NORMALISED = ("wis", "step-wis", "wdr")
 
@@ -67,6 +67,11 @@ def evaluate(
     log = [exact_steps(episode, alpha) for episode in episodes]
     horizon = horizon or max(map(len, log))
     gamma = Fraction(discount)
+    if estimator == "magic":
+        from reference_magic import blend
+
+        found = blend(absorbed(log, horizon), gamma)
+        return Result(found.value, found.values, found.std_error_squared, effective_sample_size(log))
     if estimator in SELF_NORMALISED:
         log = absorbed(log, horizon)
         values = normalised_values(log, estimator, gamma)

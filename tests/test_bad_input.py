@@ -262,7 +262,7 @@ def test_an_empty_file_is_refused_alone_and_harmless_in_company(log, tmp_path):
     assert bits(op.evaluate([empty, full])) == bits(op.evaluate([full, empty])) == bits(op.evaluate(log))
 
 
-@pytest.mark.parametrize("estimator", ["wis", "step-wis", "wdr"])
+@pytest.mark.parametrize("estimator", ["wis", "step-wis", "wdr", "magic"])
 def test_weights_that_are_all_zero_leave_weighted_estimators_undefined(log, estimator):
     zero = log.with_columns(target_prob=pl.when(pl.col("step") == 1).then(0.0).otherwise("target_prob"))
     with pytest.raises(op.OffPolicyError, match=estimator) as caught:

@@ -266,7 +266,7 @@ def test_check_heeds_limit_horizon_density_and_policies(log, tmp_path):
 def test_the_demo_shows_every_estimator_beside_the_truth():
     run = offpolicy("demo")
     assert (run.code, run.err) == (0, "")
-    for estimator in ("mc", "is", "step-is", "wis", "step-wis", "reg", "dr", "dr-bsl", "dr-v2", "wdr"):
+    for estimator in ("mc", "is", "step-is", "wis", "step-wis", "reg", "dr", "dr-bsl", "dr-v2", "wdr", "magic"):
         assert len(lines_of(run.out, estimator)) == 1
     assert f"{op.demo_value():.4f}" in run.out
     assert run.out.splitlines()[-1].strip().startswith("offpolicy evaluate ")

@@ -20,6 +20,8 @@ def assert_exact(ev, key, expected, *, policy=None):
     assert estimate.value == near(expected.value)
     assert estimate.std_error == near(expected.std_error)
     assert estimate.ess == near(expected.ess)
+    if estimate.estimator == "magic":  # has none
+        return
     values = ev.values(key if isinstance(key, str) else key[1], policy=policy)
     assert values.columns == ["episode", "value"]
     assert values["value"].to_list() == [near(value) for value in expected.values]
@@ -46,7 +48,8 @@ def test_an_estimator_asked_for_alone_is_the_same(estimator):
     assert alone[estimator].value == together[estimator].value
     assert alone[estimator].std_error == together[estimator].std_error
     assert alone[estimator].ess == together[estimator].ess
-    assert alone.values(estimator).equals(together.values(estimator))
+    if estimator != "magic":
+        assert alone.values(estimator).equals(together.values(estimator))
 
 
 @pytest.mark.parametrize("estimator", reference.ESTIMATORS)
@@ -142,7 +145,7 @@ def test_several_policies_and_mixtures_in_one_scan(ragged_seed):
     for name, (columns, alpha) in cases.items():
         source = log.drop("target_prob") if "ratio" in columns else log
         episodes = episodes_of(source, **columns)
-        model = {"reg", "dr", "wdr"} if "q_hat" in columns else set()
+        model = {"reg", "dr", "wdr", "magic"} if "q_hat" in columns else set()
         for estimator in importance | model | ({"dr-v2"} if "r_hat" in columns else set()):
             expected = reference.evaluate(episodes, estimator, 0.9, alpha=alpha)
             assert_exact(ev, (name, estimator), expected, policy=name)
@@ -183,4 +186,4 @@ def test_none_means_every_estimator_that_the_columns_allow():
     assert names(log.drop("q_hat", "v_hat", "r_hat")) == importance
     assert names(log.drop("q_hat", "v_hat", "r_hat"), baseline=1.0) == importance | {"dr-bsl"}
     assert names(log.drop("q_hat")) == importance | {"reg", "dr-v2"}
-    assert names(log.drop("r_hat")) == importance | {"reg", "dr", "wdr"}
+    assert names(log.drop("r_hat")) == importance | {"reg", "dr", "wdr", "magic"}

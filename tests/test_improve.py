@@ -152,6 +152,7 @@ def test_every_estimator_that_averages_will_do(estimator):
         ("wis", "ratio of sums"),
         ("step-wis", "ratio of sums"),
         ("wdr", "ratio of sums"),
+        ("magic", "ratios of sums"),
         ("mc", "value of the behaviour policy"),
         ("reg", "model's bias"),
         ("step-si", "did you mean 'step-is'"),

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 from logs import bits, file_pieces, random_log, with_ratio
 
-TWO_PASS = ["wis", "step-wis", "wdr"]
+TWO_PASS = ["wis", "step-wis", "wdr", "magic"]
 
 
 def evaluate(log, **more):
@@ -76,7 +76,8 @@ def test_every_kind_of_log(log, log_file, expected, kind):
 def test_every_kind_of_log_in_small_batches_with_values(log, log_file, kind):
     ev = evaluate(SOURCES[kind](log, log_file), batch_rows=4, estimators=["dr", *TWO_PASS])
     plain = evaluate(log)
-    for estimator in ("dr", *TWO_PASS):
+    assert ev["magic"].value == plain["magic"].value
+    for estimator in ("dr", "wis", "step-wis", "wdr"):
         values = ev.values(estimator)
         assert values["episode"].to_list() == log["episode"].unique(maintain_order=True).to_list()
         assert values["value"].to_list() == plain.values(estimator)["value"].to_list()

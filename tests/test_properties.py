@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from logs import bits, episodes_of, file_pieces, skeleton, value_bits
 
 IMPORTANCE = ["is", "step-is", "wis", "step-wis"]
-MODEL = ["reg", "dr", "dr-v2", "wdr"]
+MODEL = ["reg", "dr", "dr-v2", "wdr", "magic"]
+#: The blend of `magic` is not where few trajectories leave several without an error; `test_magic` has it where it is.
+UNIQUE = [estimator for estimator in reference.ESTIMATORS if estimator != "magic"]
 DISCOUNTS = st.sampled_from([0.0, 0.3, 0.9, 1.0])
 NUMBERS = st.floats(-1e3, 1e3).map(lambda x: x if abs(x) > 1e-6 else 0.0)
 PROBABILITIES = st.floats(0.01, 1.0)
@@ -60,7 +62,7 @@ def terms(log, estimator, discount):
 def test_every_estimator_is_its_definition(log, discount):
     ev = evaluate(log, discount)
     episodes = episodes_of(log)
-    for estimator in reference.ESTIMATORS:
+    for estimator in UNIQUE:
         expected = reference.evaluate(episodes, estimator, discount, baseline=0.5)
         assert ev[estimator].value == near(expected.value, terms(log, estimator, discount))
 
@@ -204,8 +206,9 @@ def test_absorbing_steps_change_nothing(log, discount):
     before = op.evaluate(log, discount=discount)
     after = op.evaluate(padded, discount=discount)
     columns = ["estimator", "value", "episodes", "ess"]
-    assert after.table.select(columns).equals(before.table.select(columns))
-    assert after.table["std_error"].to_list() == [near(x) for x in before.table["std_error"]]
+    before, after = (ev.table.filter(pl.col("estimator") != "magic") for ev in (before, after))
+    assert after.select(columns).equals(before.select(columns))
+    assert after["std_error"].to_list() == [near(x) for x in before["std_error"]]
 
 
 @given(logs(), DISCOUNTS)
@@ -213,7 +216,7 @@ def test_a_doubled_log_keeps_the_value_and_shrinks_the_error(log, discount):
     twice = pl.concat([log, log.with_columns(episode=pl.col("episode") + 100)])
     before, after = evaluate(log, discount), evaluate(twice, discount)
     n = before.episodes
-    for estimator in reference.ESTIMATORS:
+    for estimator in UNIQUE:
         scale = terms(log, estimator, discount)
         assert after[estimator].value == near(before[estimator].value, scale)
         shrunk = before[estimator].std_error * ((n - 1) / (2 * n - 1)) ** 0.5
@@ -223,7 +226,7 @@ def test_a_doubled_log_keeps_the_value_and_shrinks_the_error(log, discount):
 @given(logs(), DISCOUNTS)
 def test_the_estimate_is_the_mean_of_the_values(log, discount):
     ev = evaluate(log, discount)
-    for estimator in reference.ESTIMATORS:
+    for estimator in UNIQUE:
         values = ev.values(estimator)["value"]
         assert ev[estimator].value == near(sum(values) / len(values), values.abs().max())
 

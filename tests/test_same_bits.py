@@ -45,7 +45,7 @@ def test_naive_sums_of_this_log_depend_on_the_order(wide):
 
 
 def test_the_log_asks_for_every_estimator(expected):
-    assert len(expected) == 10
+    assert len(expected) == 11
 
 
 @pytest.mark.parametrize("threads", range(2, 9))
