@@ -32,6 +32,9 @@ class Estimate:
     >>> estimate = op.evaluate(op.demo_log(), discount=0.9)["dr"]
     >>> estimate.low < estimate.value < estimate.high
     True
+    >>> shares = op.evaluate(op.demo_log(), discount=0.9)["magic"].blend
+    >>> min(shares), max(shares), round(sum(shares.values()), 9)
+    (0, 10, 1.0)
     """
 
     policy: str
