@@ -13,6 +13,7 @@ from typing import Any
 from offpolicy import _core, evaluation, intervals
 from offpolicy.bounds import Bounds, Terms
 from offpolicy.columns import ESTIMATED, Columns, PolicyColumns
+from offpolicy.diagnostics import Diagnostics
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
 from offpolicy.estimate import IntervalSettings
 from offpolicy.estimators import WEIGHTED, check_ids
@@ -48,6 +49,7 @@ def evaluate(
     truncation: str | None = None,
     batch_rows: int | None = None,
     passes: int = 2,
+    diagnostics: bool = True,
 ) -> Evaluation:
     """What the target policies would have earned, from the log alone.
 
@@ -87,6 +89,8 @@ def evaluate(
         Rows a batch where the log is streamed.
     passes
         1 to read the log once only, without the standard errors of `step-wis` and `wdr`; `dr-bsl` then needs `horizon`.
+    diagnostics
+        False for the effective sample size alone, a little faster: the verdict then rests on less.
 
     Examples
     --------
@@ -107,7 +111,7 @@ def evaluate(
     settings = Settings(discount, horizon, baseline, density, truncation)
     source = open_log(log)
     columns = (columns or Columns()).with_estimates(source.columns)
-    plan = make_plan(source, columns, policies, settings, estimators)
+    plan = replace(make_plan(source, columns, policies, settings, estimators), diagnostics=diagnostics)
     repairs: dict[str, Any] = {}
     remarks = [] if estimators is not None else left_out(plan, source.columns)
     estimated = plan.estimated
@@ -140,7 +144,7 @@ def evaluate(
     terms = Terms(discount, outcome["horizon"], baseline, longest_seen=horizon is None)
     samples = Samples(scanner.again, scanner.source, plan, normalisers)
     ratios = {policy.name for policy in plan.policies if "transition_ratio" in policy.models}
-    found, diagnostics, notes = evaluation.build(
+    found, notes = evaluation.build(
         outcome,
         names,
         lambda policy, _: policy != BEHAVIOR or plan.mc,
@@ -151,7 +155,7 @@ def evaluate(
     )
     return Evaluation(
         estimates=found,
-        diagnostics=diagnostics,
+        details=Diagnostics(outcome, dict(enumerate(names[1:], start=1))),
         episodes=outcome["episodes"],
         steps=outcome["steps"],
         horizon=outcome["horizon"],
@@ -169,6 +173,7 @@ def evaluate(
             "dedupe": dedupe,
             "truncation": truncation,
             "passes": passes,
+            "diagnostics": diagnostics,
             "columns": asdict(plan.columns),
             "behavior": "estimated" if estimated else "logged",
             "policies": None if policies is None else {name: asdict(chosen) for name, chosen in policies.items()},

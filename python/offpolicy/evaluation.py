@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from offpolicy.bounds import Terms
+from offpolicy.diagnostics import Diagnostics
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.estimate import Estimate, IntervalSettings
 from offpolicy.estimators import ESTIMATORS, UNWEIGHTED
@@ -31,7 +32,7 @@ class Evaluation:
     """
 
     estimates: tuple[Estimate, ...]
-    diagnostics: pl.DataFrame
+    details: Diagnostics = field(repr=False)
     episodes: int
     steps: int
     horizon: int
@@ -87,8 +88,33 @@ class Evaluation:
         for row in self.diagnostics.iter_rows(named=True):
             used = {estimate.estimator for estimate in self.estimates if estimate.policy == row["policy"]}
             modelled = used and used <= UNWEIGHTED
-            found.append(unweighted(row["policy"]) if modelled else judge(episodes=self.episodes, **row))
+            found.append(unweighted(row["policy"]) if modelled else judge(row, self.episodes))
         return found
+
+    @property
+    def diagnostics(self) -> pl.DataFrame:
+        """What tells whether the weights can be trusted, a row a target policy; see `offpolicy.diagnostics`."""
+        return self.details.policies
+
+    @property
+    def by_step(self) -> pl.DataFrame:
+        """Effective sample size, mean weight and mean ratio of every step of each target policy.
+
+        >>> import offpolicy as op
+        >>> op.evaluate(op.demo_log(), discount=0.9).by_step.columns
+        ['policy', 'step', 'running', 'ess', 'mean_weight', 'mean_ratio']
+        """
+        return self.details.steps
+
+    @property
+    def leverage(self) -> pl.DataFrame:
+        """How each estimate moves without the trajectories that weigh most, and with their weights capped."""
+        return self.details.leverage
+
+    @property
+    def lengths(self) -> pl.DataFrame:
+        """How many episodes have which length."""
+        return self.details.lengths
 
     def values(self, estimator: str, policy: str | None = None) -> pl.DataFrame:
         """Per-trajectory values, from another scan: columns `episode` and `value`; their mean is the estimate.
@@ -107,7 +133,7 @@ class Evaluation:
 
         >>> import offpolicy as op
         >>> sorted(op.evaluate(op.demo_log(episodes=10)).to_dict())[:4]
-        ['diagnostics', 'episodes', 'estimates', 'horizon']
+        ['by_step', 'diagnostics', 'episodes', 'estimates']
         """
         rows = self.table.to_dicts()
         for row, estimate in zip(rows, self.estimates, strict=True):
@@ -128,7 +154,7 @@ class Evaluation:
                 "policy": self.verdict.policy,
             },
             "estimates": rows,
-            "diagnostics": self.diagnostics.to_dicts(),
+            **self.details.to_dict(),
             "repairs": self.repairs,
             "notes": self.notes,
         }
@@ -142,8 +168,8 @@ def build(
     terms: Callable[[str], Terms],
     settings: IntervalSettings,
     samples: Samples,
-) -> tuple[tuple[Estimate, ...], pl.DataFrame, list[str]]:
-    """Estimates, diagnostics and notes from what the core found."""
+) -> tuple[tuple[Estimate, ...], list[str]]:
+    """Estimates and notes from what the core found."""
     episodes, notes, estimates = outcome["episodes"], [], []
     for row in outcome["estimates"]:
         policy, estimator = policies[row["policy"]], row["estimator"]
@@ -177,17 +203,7 @@ def build(
                 withheld,
             )
         )
-    rows = [
-        {
-            "policy": policy,
-            "ess": weights["ess"],
-            "largest_share": weights["largest_share"],
-            "mean_weight": weights["mean"],
-        }
-        for policy, weights in zip(policies, outcome["weights"], strict=True)
-        if policy != BEHAVIOR
-    ]
-    return tuple(estimates), pl.DataFrame(rows), notes
+    return tuple(estimates), notes
 
 
 def _std_error(error: dict[str, float | None]) -> float | None:

@@ -66,6 +66,7 @@ class Plan:
     policies: tuple[Policy, ...]
     mc: bool  # the behaviour policy's own value
     check_only: bool = False
+    diagnostics: bool = False  # keep what tells whether weights can be trusted
     extra: tuple[tuple[str, str], ...] = field(default=())  # columns to check beyond those used
 
     @property
@@ -147,6 +148,7 @@ class Plan:
                     "truncated_as_terminal": self.settings.truncation == "as-terminal",
                     "problem_limit": self.settings.problem_limit,
                     "check_only": self.check_only,
+                    "diagnostics": self.diagnostics,
                 },
             }
         )

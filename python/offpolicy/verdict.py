@@ -11,12 +11,18 @@ says that one of the two is not so, and then no number of trajectories helps.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 FRAGILE_BELOW = 100
 UNUSABLE_BELOW = 30
 #: How far the mean weight may be from 1: in standard errors, and at all.
 MEAN_ERRORS, MEAN_DISTANCE = 5, 0.1
+#: log10 of the e-value from which on the logged probabilities are taken as wrong.
+EVIDENCE = 3
+#: Standard errors by which the control variate may be off.
+CONTROL_ERRORS = 5
 LEVELS = ("reliable", "fragile", "unusable")
 
 
@@ -38,24 +44,56 @@ class Verdict:
         return f"{self.level}: {self.rule}"
 
 
-def judge(policy: str, ess: float, largest_share: float, mean_weight: float, episodes: int) -> Verdict:
-    """The verdict on one policy, from its final weights."""
-    if ess > 0 and _far_from_one(mean_weight, ess, episodes):
-        rule = (
-            f"the mean weight is {mean_weight:.3g} where 1 is expected: the logged probabilities are wrong, or the "
-            f"target policy takes actions that the log never shows (policy {policy!r})"
-        )
-        return Verdict("unusable", rule, policy)
+def judge(row: Mapping[str, Any], episodes: int) -> Verdict:
+    """The verdict on one policy, from its row of the diagnostics: the worst that any rule says."""
+    whose = f"(policy {row['policy']!r})"
+    found = [*_wrong_weights(row, episodes), *_few_weights(row, episodes), *_heavy_tail(row), *_wrong_model(row)]
+    level, rule = max(found, key=lambda each: LEVELS.index(each[0]))
+    return Verdict(level, f"{rule} {whose}", row["policy"])
+
+
+def _few_weights(row: Mapping[str, Any], episodes: int) -> Iterator[tuple[str, str]]:
+    ess = row["ess"]
     level, bound = "reliable", f"at least {FRAGILE_BELOW}"
     if ess < UNUSABLE_BELOW:
         level, bound = "unusable", f"below {UNUSABLE_BELOW}"
     elif ess < FRAGILE_BELOW:
         level, bound = "fragile", f"below {FRAGILE_BELOW}"
-    rule = (
-        f"effective sample size {ess:.1f} of {episodes} is {bound}; "
-        f"the largest weight has {largest_share:.1%} of the total (policy {policy!r})"
-    )
-    return Verdict(level, rule, policy)
+    share = f"the largest weight has {row['largest_share']:.1%} of the total"
+    yield level, f"effective sample size {ess:.1f} of {episodes} is {bound}; {share}"
+
+
+def _wrong_weights(row: Mapping[str, Any], episodes: int) -> Iterator[tuple[str, str]]:
+    mean, ess = row["mean_weight"], row["ess"]
+    if ess > 0 and _far_from_one(mean, ess, episodes):
+        yield (
+            "unusable",
+            f"the mean weight is {mean:.3g} where 1 is expected: the logged probabilities are wrong, or the target "
+            "policy takes actions that the log never shows",
+        )
+    evidence = row["log10_e_value"]
+    if evidence is not None and evidence >= EVIDENCE:
+        yield (
+            "fragile",
+            f"the mean ratio is {row['mean_ratio']:.6g} where at most 1 is expected (e-value 10^{evidence:.1f}): the "
+            "logged probabilities are wrong",
+        )
+
+
+def _heavy_tail(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    k, limit = row["k_hat"], row["k_limit"]
+    if k is not None and k > limit:
+        yield "fragile", f"the weights have a heavy tail: k̂ = {k:.2f} is above {limit:.2f}"
+
+
+def _wrong_model(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    mean, error = row["control_variate"], row["control_error"]
+    if mean is not None and error is not None and abs(mean) > CONTROL_ERRORS * error:
+        yield (
+            "fragile",
+            f"the control variate of dr is {mean:.3g}, {abs(mean) / error if error else math.inf:.1f} standard errors "
+            "from 0: v_hat is not the mean of q_hat under the target policy, or the weights are wrong",
+        )
 
 
 def unweighted(policy: str) -> Verdict:

@@ -21,12 +21,14 @@ from offpolicy.cli.progress import progress
 @click.option("--dedupe", type=click.Choice(["identical"]), help="Drop rows that are there twice.")
 @click.option("--truncation", type=click.Choice(["as-terminal"]), help="Take episodes that were cut as ended.")
 @click.option("--one-pass", is_flag=True, help="Read once; no standard errors of step-wis and wdr.")
+@click.option("--diagnostics", "explain", is_flag=True, help="Show what the verdict rests on, step by step.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the JSON document here.")
 def evaluate(
     log: tuple[str, ...],
     as_json: bool,
     out: Path | None,
     one_pass: bool,
+    explain: bool,
     estimators: tuple[str, ...],
     **settings: Any,
 ) -> int:
@@ -46,7 +48,9 @@ def evaluate(
     if as_json:
         click.echo(one_document(document))
     else:
-        from offpolicy.cli import show
+        from offpolicy.cli import show, show_diagnostics
 
         show.evaluation(ev, out)
+        if explain:
+            show_diagnostics.diagnostics(show.stdout(), ev)
     return 0

@@ -54,6 +54,11 @@ impl Moments {
     pub fn total(&self) -> &Sum {
         &self.sum
     }
+
+    /// Σx².
+    pub fn squares(&self) -> &Sum {
+        &self.squares
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::accumulators::Accumulators;
+use crate::diagnosis::Diagnosis;
 use crate::estimators::Estimator;
 use crate::normalisers::Normalisers;
 use crate::plan::{Pass, Plan};
@@ -48,6 +49,8 @@ pub struct Weights {
     pub mean: f64,
     /// First step at which every weight is zero.
     pub dead_from: Option<u64>,
+    /// Whether they can be trusted, on request.
+    pub diagnosis: Option<Diagnosis>,
 }
 
 /// All that an evaluation found.
@@ -59,8 +62,8 @@ pub struct Outcome {
     pub steps: u64,
     /// H
     pub horizon: u64,
-    /// Length of the shortest trajectory.
-    pub shortest: u64,
+    /// Number of trajectories by length.
+    pub lengths: Vec<(u64, u64)>,
     /// In the plan's order.
     pub estimates: Vec<Estimate>,
     /// Of each policy.
@@ -98,21 +101,24 @@ impl Outcome {
                 estimates.push(Estimate { policy: p, estimator, value, std_error });
             }
         }
-        let weights = first.policies.iter().map(|sums| {
-            let total = sums.weights.total().value();
+        let weights = plan.policies.iter().zip(&first.policies).map(|(policy, sums)| {
+            let weights = sums.weights();
+            let total = weights.total().value();
             let share = if total.is_zero() { Scaled::ZERO } else { sums.largest_weight / total };
+            let watched = plan.watches(policy, Pass::First);
             Weights {
-                ess: sums.weights.effective_size(),
+                ess: weights.effective_size(),
                 largest_share: share.lossy_f64(),
-                mean: sums.weights.mean(n).lossy_f64(),
+                mean: weights.mean(n).lossy_f64(),
                 dead_from: sums.dead_from(),
+                diagnosis: watched.then(|| Diagnosis::new(plan, policy, sums, &first.lengths)),
             }
         });
         Self {
             episodes: n,
             steps: first.steps(),
             horizon: normalisers.horizon,
-            shortest: first.lengths.keys().next().copied().unwrap_or(0),
+            lengths: first.lengths.iter().map(|(&length, &count)| (length, count)).collect(),
             estimates,
             weights: weights.collect(),
         }

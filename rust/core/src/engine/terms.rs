@@ -15,6 +15,7 @@ use crate::plan::{Form, Policy, StepForm, Table};
 use crate::scaled::Scaled;
 use crate::step_sums::StepSums;
 use crate::table::StepTable;
+use crate::watch::SquaredWeight;
 
 /// A column or table from an index on, by blocks.
 #[inline(always)]
@@ -113,6 +114,7 @@ impl Fold<'_> {
         let (q_hat, v_hat) = (source.get(source.policy.q_hat), source.get(source.policy.v_hat));
         match form {
             StepForm::Weight => self.scatter(&Weight, &mut sums.weight),
+            StepForm::SquaredWeight => self.scatter(&SquaredWeight, &mut sums.watch.squared_weight),
             StepForm::Reward => self.scatter(&StepIs { reward }, &mut sums.reward),
             StepForm::Residual => self.scatter(&Residual { reward, q_hat }, &mut sums.residual),
             StepForm::Value => self.scatter(&Value { v_hat }, &mut sums.value),
