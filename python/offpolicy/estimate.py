@@ -46,6 +46,11 @@ class Estimate:
     samples: Samples = field(repr=False, compare=False)
     withheld: str | None = None
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Its policy and its estimator."""
+        return self.policy, self.estimator
+
     def interval(
         self,
         confidence: float | None = None,

@@ -16,7 +16,7 @@ from offpolicy.estimate import Estimate, IntervalSettings
 from offpolicy.estimators import ESTIMATORS, UNWEIGHTED
 from offpolicy.plan import BEHAVIOR
 from offpolicy.samples import Samples
-from offpolicy.verdict import Verdict, judge, unweighted, worst
+from offpolicy.verdict import Verdict, best, judge, judge_estimate, unweighted, worst
 
 
 @dataclass(frozen=True)
@@ -83,13 +83,36 @@ class Evaluation:
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """The verdict on each target policy."""
+        """The verdict on each target policy: that on its best estimate."""
         found = []
-        for row in self.diagnostics.iter_rows(named=True):
-            used = {estimate.estimator for estimate in self.estimates if estimate.policy == row["policy"]}
-            modelled = used and used <= UNWEIGHTED
-            found.append(unweighted(row["policy"]) if modelled else judge(row, self.episodes))
+        for policy in self.diagnostics["policy"]:
+            own = [estimate for estimate in self.estimates if estimate.policy == policy]
+            judged = {estimate.estimator: self.verdict_on(estimate) for estimate in own}
+            weighted = {name: verdict for name, verdict in judged.items() if name not in UNWEIGHTED}
+            found.append(best(weighted or judged or {"": self._weights[policy]}))
         return found
+
+    def verdict_on(self, estimate: Estimate) -> Verdict:
+        """Whether one estimate can be trusted.
+
+        >>> import offpolicy as op
+        >>> ev = op.evaluate(op.demo_log(), discount=0.9)
+        >>> ev.verdict_on(ev["is"]).level, ev.verdict_on(ev["dr"]).level
+        ('fragile', 'reliable')
+        """
+        if estimate.estimator in UNWEIGHTED:
+            return unweighted(estimate.policy)
+        return judge_estimate(self._weights[estimate.policy], estimate.estimator, self._concentration[estimate.key])
+
+    @cached_property
+    def _weights(self) -> dict[str, Verdict]:
+        """The verdict on the weights of each target policy."""
+        return {row["policy"]: judge(row, self.episodes) for row in self.diagnostics.iter_rows(named=True)}
+
+    @cached_property
+    def _concentration(self) -> dict[tuple[str, str], float | None]:
+        rows = self.leverage.iter_rows(named=True)
+        return {(row["policy"], row["estimator"]): row["concentration"] for row in rows}
 
     @property
     def diagnostics(self) -> pl.DataFrame:
@@ -138,6 +161,7 @@ class Evaluation:
         rows = self.table.to_dicts()
         for row, estimate in zip(rows, self.estimates, strict=True):
             row["reason"] = estimate.reason
+            row["verdict"] = None if estimate.policy == BEHAVIOR else self.verdict_on(estimate).level
             interval = estimate.interval()
             about = ("method", "kind", "side", "assumptions")
             row["interval"] = {name: getattr(interval, name) for name in about}

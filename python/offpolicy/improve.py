@@ -163,7 +163,9 @@ def _behavior(source: Source, columns: Columns, **settings: Any) -> Evaluation:
     """The behaviour policy's own value, from a scan that checks all that later ones read, its probabilities too."""
     logged = columns.with_estimates(source.columns).need("behavior_prob", source.columns)
     policies = {"itself": PolicyColumns(target_prob=logged)}
-    return evaluate(_again(source), estimators=["mc", "is"], columns=columns, policies=policies, **settings)
+    return evaluate(
+        _again(source), estimators=["mc", "is"], columns=columns, policies=policies, diagnostics=False, **settings
+    )
 
 
 def _ranked(scores: list[Score]) -> list[Score]:

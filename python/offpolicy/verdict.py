@@ -12,13 +12,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 FRAGILE_BELOW = 100
 UNUSABLE_BELOW = 30
 #: How far the mean weight may be from 1: in standard errors, and at all.
 MEAN_ERRORS, MEAN_DISTANCE = 5, 0.1
+#: Share of one trajectory in the variance of an estimate from which on its standard error cannot be trusted.
+CONCENTRATED = 0.1
+#: A largest weight with no more than this share of the total is no tail, whatever its shape.
+SMALL_SHARE = 0.005
 #: log10 of the e-value from which on the logged probabilities are taken as wrong.
 EVIDENCE = 3
 #: Standard errors by which the control variate may be off.
@@ -45,11 +49,26 @@ class Verdict:
 
 
 def judge(row: Mapping[str, Any], episodes: int) -> Verdict:
-    """The verdict on one policy, from its row of the diagnostics: the worst that any rule says."""
+    """The verdict on a policy's weights, from its row of the diagnostics: the worst that any rule says."""
     whose = f"(policy {row['policy']!r})"
     found = [*_wrong_weights(row, episodes), *_few_weights(row, episodes), *_heavy_tail(row), *_wrong_model(row)]
     level, rule = max(found, key=lambda each: LEVELS.index(each[0]))
     return Verdict(level, f"{rule} {whose}", row["policy"])
+
+
+def judge_estimate(weights: Verdict, estimator: str, concentration: float | None) -> Verdict:
+    """The verdict on one estimate: that on the weights, unless one trajectory carries it."""
+    if weights.level != "reliable" or concentration is None or concentration <= CONCENTRATED:
+        return weights
+    rule = f"one trajectory has {concentration:.0%} of the variance of {estimator} (policy {weights.policy!r})"
+    return Verdict("fragile", rule, weights.policy)
+
+
+def best(verdicts: Mapping[str, Verdict]) -> Verdict:
+    """The verdict on a policy: that on its best estimate, with the names of those that are worse."""
+    found = min(verdicts.values(), key=lambda verdict: LEVELS.index(verdict.level))
+    worse = [name for name, verdict in verdicts.items() if verdict.level != found.level]
+    return replace(found, rule=f"{found.rule}; less so: {', '.join(worse)}") if worse else found
 
 
 def _few_weights(row: Mapping[str, Any], episodes: int) -> Iterator[tuple[str, str]]:
@@ -82,7 +101,7 @@ def _wrong_weights(row: Mapping[str, Any], episodes: int) -> Iterator[tuple[str,
 
 def _heavy_tail(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     k, limit = row["k_hat"], row["k_limit"]
-    if k is not None and k > limit:
+    if k is not None and k > limit and row["largest_share"] > SMALL_SHARE:
         yield "fragile", f"the weights have a heavy tail: k̂ = {k:.2f} is above {limit:.2f}"
 
 

@@ -25,7 +25,7 @@ from offpolicy.cli.refusal import in_our_words
 from offpolicy.estimate import Estimate
 from offpolicy.evaluation import Evaluation
 from offpolicy.plan import BEHAVIOR
-from offpolicy.verdict import LEVELS
+from offpolicy.verdict import LEVELS, Verdict
 
 LOOK: dict[str, Any] = {
     "box": box.SIMPLE_HEAD,
@@ -192,6 +192,7 @@ def estimates(ev: Evaluation, widest: int, truth: float | None = None) -> Table:
         "std error",
         f"{100 * settings['confidence']:g}% {settings['interval']} interval",
         "ess",
+        "verdict",
     ]
     for head in heads + ["truth", "distance"] * (truth is not None):
         table.add_column(head, justify="right", no_wrap=True)
@@ -206,11 +207,17 @@ def estimates(ev: Evaluation, widest: int, truth: float | None = None) -> Table:
             number(estimate.std_error),
             ends(estimate.low, estimate.high, number),
             f"{estimate.ess:,.1f}",
+            NONE if estimate.policy == BEHAVIOR else level(ev.verdict_on(estimate)),
         ]
         if truth is not None:
             cells += beside(estimate, truth, number)
         table.add_row(cell(estimate.policy), estimate.estimator, *cells)
     return table
+
+
+def level(found: Verdict) -> Text:
+    """How far an estimate can be trusted."""
+    return Text(found.level, COLOURS[found.level])
 
 
 def ends(low: float | None, high: float | None, number: Callable[[float | None], str]) -> str:

@@ -82,6 +82,7 @@ def leverage(ev: Evaluation, widest: int) -> Table:
     table.add_column("estimator", style="bold", no_wrap=True)
     heads = {
         "value": "value",
+        "concentration": "concentration",
         "without_largest": "without the largest",
         "without_ten": "without ten",
         "capped": "capped",
@@ -90,6 +91,7 @@ def leverage(ev: Evaluation, widest: int) -> Table:
         table.add_column(head, justify="right", no_wrap=True)
     number = rounding(ev)
     for row in ev.leverage.iter_rows(named=True):
-        numbers = (NONE if row[name] is None else number(row[name]) for name in heads)
+        share = NONE if row["concentration"] is None else f"{row['concentration']:.1%}"
+        numbers = (share if name == "concentration" else number(row[name]) for name in heads)
         table.add_row(cell(row["policy"]), row["estimator"], *numbers)
     return table

@@ -12,7 +12,8 @@
     leader                            the episode with the largest weight
 
 `steps` has a row a policy and step t: `running` episodes, `ess`, `mean_weight`, `mean_ratio`. `leverage` tells how
-estimates move without the largest weights; `lengths` how many episodes have which length.
+much of an estimate's variance one trajectory has, and how estimates move without the largest weights; `lengths` how
+many episodes have which length.
 """
 
 from __future__ import annotations
@@ -150,8 +151,7 @@ def _steps(name: str, weights: dict[str, Any], n: int, lengths: pl.DataFrame) ->
 def _moved(row: dict[str, Any], name: str, outcome: dict[str, Any]) -> dict[str, Any]:
     weights = outcome["weights"][row["policy"]]
     leaders = weights["diagnosis"]["leaders"] if weights["diagnosis"] else []
-    value = row["value"]["value"]
-    return leverage.moved(name, row["estimator"], value, outcome["episodes"], weights["mean"], leaders)
+    return leverage.moved(name, row, outcome["episodes"], weights["mean"], leaders)
 
 
 def _id(episode: dict[str, Any]) -> str:

@@ -3,11 +3,17 @@
     without the k largest    Σ' x_i / (n − k),                            wis: Σ' c_i G_i / Σ' c_i
     capped at the tenth      mean of v_i + (x_i − v_i) min(1, c_(10)/c_i),    wis: min(c_i, c_(10)) for c_i
 
-where Σ' leaves these k out, and v_i is V̂(s_1) for the doubly robust estimators and 0 for the others.
+where Σ' leaves these k out, and v_i is V̂(s_1) for the doubly robust estimators and 0 for the others. How much one
+trajectory has of the variance is its concentration, with the mean x̄, or influence values ψ_i of weighted estimators:
+
+    max (x_i − x̄)² / Σ (x_i − x̄)²,    max ψ_i² / Σ ψ_i²
+
+(for wis, the largest of the ten trajectories that weigh most).
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import polars as pl
@@ -16,6 +22,7 @@ SCHEMA = {
     "policy": pl.String,
     "estimator": pl.String,
     "value": pl.Float64,
+    "concentration": pl.Float64,
     "without_largest": pl.Float64,
     "without_ten": pl.Float64,
     "capped": pl.Float64,
@@ -26,10 +33,19 @@ CAPPED = ("is", "step-is", *CORRECTED)
 
 
 def moved(
-    policy: str, estimator: str, value: float | None, n: int, mean_weight: float, leaders: list[dict[str, Any]]
+    policy: str, found: dict[str, Any], n: int, mean_weight: float, leaders: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """A row of the table; None where the leaders do not tell."""
+    """A row of the table, for what the core found of an estimator; None where f64 or the leaders do not tell."""
+    row = _moved(policy, found, n, mean_weight, leaders)
+    return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in row.items()}
+
+
+def _moved(
+    policy: str, found: dict[str, Any], n: int, mean_weight: float, leaders: list[dict[str, Any]]
+) -> dict[str, Any]:
+    estimator, value = found["estimator"], found["value"]["value"]
     row: dict[str, Any] = {"policy": policy, "estimator": estimator, "value": value}
+    row["concentration"] = found["concentration"]
     weights = [leader["weight"]["value"] for leader in leaders]
     if value is None or None in weights:
         return row
@@ -37,6 +53,10 @@ def moved(
         returns = [leader["returns"]["value"] for leader in leaders]
         parts = [(c * g, c) for c, g in zip(weights, returns, strict=True) if g is not None]
         total, size = value * mean_weight * n, mean_weight * n
+        error = (found["std_error"] or {}).get("value")
+        if parts and error:
+            largest = max(abs(x - value * c) for x, c in parts) / mean_weight / error
+            row["concentration"] = min(largest * largest / (n * (n - 1)), 1.0)
     else:
         values = [dict(leader["values"]).get(estimator, {}).get("value") for leader in leaders]
         parts = [(x, 1.0) for x in values if x is not None]

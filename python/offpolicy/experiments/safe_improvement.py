@@ -140,7 +140,8 @@ class SafeImprovement:
 
     @property
     def _settings(self) -> dict[str, Any]:
-        return {"discount": self.domain.discount, "horizon": self.domain.horizon, "threads": 1}
+        numbers = {"discount": self.domain.discount, "horizon": self.domain.horizon}
+        return {**numbers, "threads": 1, "diagnostics": False}
 
     @property
     def _states(self) -> Columns:

@@ -31,8 +31,6 @@ pub struct PolicySums {
     pub moments: Vec<Moments>,
     /// Of `wis`.
     pub wis: WisSums,
-    /// The largest of the final weights ρ_{1:H}.
-    pub largest_weight: Scaled,
     /// The last step at which a trajectory lost its weight.
     last_zero: u64,
     /// True once a trajectory kept its weight to the end.
@@ -102,7 +100,6 @@ impl PolicySums {
     /// Notes the final weight of a trajectory of so many steps that lost it at step `zero_at`, if it did.
     pub fn end(&mut self, steps: u64, weight: Scaled, zero_at: Option<u64>) {
         self.ended.entry(steps).or_default().add(weight);
-        self.largest_weight = self.largest_weight.max(weight);
         self.alive |= zero_at.is_none();
         self.last_zero = self.last_zero.max(zero_at.unwrap_or(0));
     }
@@ -124,7 +121,6 @@ impl PolicySums {
             ours.merge(theirs);
         }
         self.wis.merge(&other.wis);
-        self.largest_weight = self.largest_weight.max(other.largest_weight);
         self.last_zero = self.last_zero.max(other.last_zero);
         self.alive |= other.alive;
         self.weight.merge(&mut other.weight);

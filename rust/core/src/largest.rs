@@ -49,10 +49,9 @@ impl Largest {
     }
 }
 
-/// The order from the largest to the smallest, for values that are not negative.
+/// The order from the largest to the smallest.
 pub fn falling(a: &Scaled, b: &Scaled) -> Ordering {
-    let exponent = |x: &Scaled| if x.is_zero() { i64::MIN } else { x.exponent() };
-    exponent(b).cmp(&exponent(a)).then(b.mantissa().total_cmp(&a.mantissa()))
+    b.compare(*a)
 }
 
 #[cfg(test)]
@@ -78,9 +77,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_order_is_that_of_the_numbers(a in 0.0..1e300f64, b in 0.0..1e-300f64) {
-            for (x, y) in [(a, b), (b, a), (a, a), (0.0, b)] {
-                let expected = y.total_cmp(&x);
+        fn the_order_is_that_of_the_numbers(a in -1e300..1e300f64, b in -1e-300..1e-300f64, c in -9.0..9.0f64) {
+            for (x, y) in [(a, b), (b, a), (a, a), (0.0, b), (c, a), (c, 0.0), (c, c / 2.0), (-c, c)] {
+                let expected = (y + 0.0).total_cmp(&(x + 0.0));
                 prop_assert_eq!(falling(&x.into(), &y.into()), expected);
             }
         }

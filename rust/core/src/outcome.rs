@@ -36,6 +36,8 @@ pub struct Estimate {
     pub value: Number,
     /// Its standard error; None for a single trajectory.
     pub std_error: Option<Number>,
+    /// The largest share of one trajectory in its variance, where that is known.
+    pub concentration: Option<f64>,
 }
 
 /// What is known of a policy's weights.
@@ -97,14 +99,25 @@ impl Outcome {
                     Estimator::StepWis | Estimator::Wdr => own.influence_error(n),
                     _ => own.std_error(n),
                 });
+                let concentration = known.then(|| match estimator {
+                    Estimator::Wis => None,
+                    Estimator::StepWis | Estimator::Wdr => Some(own.influence_concentration()),
+                    _ => Some(own.concentration(n)),
+                });
                 let (value, std_error) = (value.unwrap_or_default().into(), std_error.map(Number::from));
-                estimates.push(Estimate { policy: p, estimator, value, std_error });
+                estimates.push(Estimate {
+                    policy: p,
+                    estimator,
+                    value,
+                    std_error,
+                    concentration: concentration.flatten(),
+                });
             }
         }
         let weights = plan.policies.iter().zip(&first.policies).map(|(policy, sums)| {
             let weights = sums.weights();
             let total = weights.total().value();
-            let share = if total.is_zero() { Scaled::ZERO } else { sums.largest_weight / total };
+            let share = if total.is_zero() { Scaled::ZERO } else { weights.largest() / total };
             let watched = plan.watches(policy, Pass::First);
             Weights {
                 ess: weights.effective_size(),
