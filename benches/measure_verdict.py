@@ -3,7 +3,8 @@
     python benches/measure_verdict.py [--runs 500] [--out docs/verdict]
 
 Writes `table.json`: a row a problem, size and estimator, with the coverage of its 95% t interval, how often its verdict
-was what, and the medians of the diagnostics; and the same coverage by ranges of each diagnostic.
+was what, and the medians of the diagnostics; and the same coverage by ranges of each diagnostic. `README.md`
+shows both.
 """
 
 import argparse
@@ -16,7 +17,9 @@ import numpy as np
 import offpolicy as op
 import polars as pl
 from hard_problems import Setting, settings
+from offpolicy import verdict
 from offpolicy.verdict import LEVELS
+from verdict_page import page
 
 SIZES = (30, 100, 300, 1000, 5000)
 ESTIMATORS = ("is", "step-is", "wis", "step-wis", "dr", "wdr")
@@ -24,7 +27,6 @@ ESTIMATORS = ("is", "step-is", "wis", "step-wis", "dr", "wdr")
 RANGES = {
     "ess": (10, 30, 100, 300, 1000),
     "k_hat": (0.0, 0.2, 0.4, 0.5, 0.6, 0.7),
-    "largest_share": (0.005, 0.01, 0.03, 0.1, 0.3),
     "concentration": (0.02, 0.05, 0.1, 0.2, 0.4),
 }
 
@@ -35,7 +37,7 @@ def measured(number: int, setting: Setting, n: int, runs: int) -> Iterator[dict]
         log = setting.draw(np.random.default_rng([number, n, run]), n)
         ev = op.evaluate(log, discount=setting.discount, threads=1)
         found = ev.diagnostics.row(0, named=True)
-        about = {name: found[name] for name in ("ess", "k_hat", "largest_share")}
+        about = {name: found[name] for name in ("ess", "k_hat", "largest_share", "mean_weight")}
         shares = dict(ev.leverage.select("estimator", "concentration").iter_rows())
         for name in ESTIMATORS:
             if name in shares:
@@ -63,9 +65,24 @@ def by_setting(runs: pl.DataFrame) -> list[dict]:
     ).to_dicts()
 
 
+def passed() -> dict[str, pl.Expr]:
+    """What each rule of the verdict lets pass as reliable."""
+    error = pl.col("mean_weight") * (1 / pl.col("ess") - 1 / pl.col("n")).clip(0).sqrt()
+    off = (pl.col("mean_weight") - 1).abs()
+    small = pl.col("largest_share") <= verdict.SMALL_SHARE
+    return {
+        "ess": pl.col("ess") >= verdict.FRAGILE_BELOW,
+        "mean_weight": off <= pl.max_horizontal(verdict.MEAN_ERRORS * error, verdict.MEAN_DISTANCE),
+        "k_hat": pl.col("k_hat").is_null() | (pl.col("k_hat") <= verdict.HEAVY) | small,
+        "concentration": pl.col("concentration").is_null() | (pl.col("concentration") <= verdict.CONCENTRATED),
+    }
+
+
 def by_range(runs: pl.DataFrame, name: str) -> list[dict]:
-    """Coverage between the limits of one diagnostic; of runs with an ESS of 100 or more, but for the ESS itself."""
-    chosen = runs if name == "ess" else runs.filter(pl.col("ess") >= 100)
+    """Coverage between the limits of one diagnostic, where all other rules let the estimate pass as reliable."""
+    chosen = runs.filter(*(rule for other, rule in passed().items() if other != name))
+    if name == "k_hat":
+        chosen = chosen.filter(pl.col("largest_share") > verdict.SMALL_SHARE)
     limits = [-np.inf, *RANGES[name], np.inf]
     rows = []
     for low, high in pairwise(limits):
@@ -94,6 +111,7 @@ def main() -> None:
     }
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "table.json").write_text(json.dumps(document, indent=1) + "\n")
+    (options.out / "README.md").write_text(page(document))
 
 
 if __name__ == "__main__":

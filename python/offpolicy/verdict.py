@@ -1,11 +1,17 @@
-"""Whether the weights of a log can carry an estimate, with the rule that decided.
+"""Whether the weights of a log can carry an estimate, with the rule that decided; the worst rule counts.
 
-Two things are looked at, of the weights c_H of a policy: their effective sample size, (Σc)²/Σc², and their mean, which
-is 1 in expectation where the logged probabilities are right and every action of the target policy is in the log:
+Of the weights c_H of a policy (`offpolicy.diagnostics` has what the rules read):
 
-    |c̄ − 1| > 5 SE(c̄),    SE(c̄) = c̄ √(1/ESS − 1/n)
+    unusable   ESS = (Σc)²/Σc² below 30
+               mean weight c̄ with |c̄ − 1| > 5 SE(c̄) and > 0.1, where SE(c̄) = c̄ √(1/ESS − 1/n): wrong propensities, or
+               actions of the target policy that the log never shows; no number of trajectories helps
+    fragile    ESS below 100
+               a heavy tail, k̂ > ½ (weights without a variance), unless the largest weight has under 0.5% of the total
+               an e-value above 1000 against the logged probabilities
+               a control variate more than 5 standard errors from 0: v_hat does not belong to q_hat
 
-says that one of the two is not so, and then no number of trajectories helps.
+and of an estimate: it is fragile if one trajectory has more than a tenth of its variance, or if it uses no weights, for
+then nothing in the log can tell whether its model is right. docs/verdict has the measurements behind these numbers.
 """
 
 from __future__ import annotations
@@ -21,6 +27,8 @@ UNUSABLE_BELOW = 30
 MEAN_ERRORS, MEAN_DISTANCE = 5, 0.1
 #: Share of one trajectory in the variance of an estimate from which on its standard error cannot be trusted.
 CONCENTRATED = 0.1
+#: Shape of a tail from which on weights have no variance.
+HEAVY = 0.5
 #: A largest weight with no more than this share of the total is no tail, whatever its shape.
 SMALL_SHARE = 0.005
 #: log10 of the e-value from which on the logged probabilities are taken as wrong.
@@ -100,9 +108,9 @@ def _wrong_weights(row: Mapping[str, Any], episodes: int) -> Iterator[tuple[str,
 
 
 def _heavy_tail(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    k, limit = row["k_hat"], row["k_limit"]
-    if k is not None and k > limit and row["largest_share"] > SMALL_SHARE:
-        yield "fragile", f"the weights have a heavy tail: k̂ = {k:.2f} is above {limit:.2f}"
+    k = row["k_hat"]
+    if k is not None and k > min(row["k_limit"], HEAVY) and row["largest_share"] > SMALL_SHARE:
+        yield "fragile", f"the weights have a heavy tail: k̂ = {k:.2f} is above {min(row['k_limit'], HEAVY):.2f}"
 
 
 def _wrong_model(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
