@@ -133,6 +133,7 @@ def test_the_command_writes_into_a_folder_or_a_file(log_file, tmp_path):
         (["--fitter", "tabula"], "did you mean 'tabular'?"),
         (["--estimator", "wis"], "ratio of sums"),
         (["--policy", "carefull"], "did you mean"),
+        (["--policy", "careful", "--policy", "careful"], "policy 'careful' is there twice"),
         (["--generator", "mixture", "--policy", "careful"], "give --generator or --policy, not both"),
         (["--caution", "-1"], "caution must be at least 0"),
         (["--caution", "1", "--interval", "t"], "give --caution, the C of V − Cσ, or --interval, not both"),

@@ -45,6 +45,11 @@ def whole(name: str, number: Any, least: int | None = None, most: str = "") -> i
 
 def read_policies(policy: Any) -> dict[str, Policy]:
     """Target policies by name; one alone has the name that `evaluate` gives it."""
+    if isinstance(policy, list | tuple):
+        raise UsageError(
+            f"several policies are a mapping, with a name for each, and not a {type(policy).__name__}, in which a name "
+            "could be there twice"
+        )
     found = dict(policy) if isinstance(policy, Mapping) else {TARGET: policy}
     if not found:
         raise UsageError("policy= names no policy")

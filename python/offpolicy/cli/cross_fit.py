@@ -17,6 +17,7 @@ from offpolicy.cli.options import (
     log_argument,
     parameters_option,
     read_mixture,
+    read_names,
     threads_option,
 )
 from offpolicy.cli.output import check_target, one_document, write_document
@@ -35,6 +36,7 @@ from offpolicy.domain_policies import domain_policy
     multiple=True,
     required=True,
     metavar="NAME",
+    callback=read_names,
     help="A target policy that the domain offers; mix:NAME:ALPHA is (1-ALPHA)·NAME + ALPHA·behavior. May be repeated.",
 )
 @click.option("--fitter", default="tabular", show_default=True, metavar="NAME", help="What fits the model.")

@@ -16,6 +16,7 @@ from offpolicy.cli.options import (
     log_argument,
     parameters_option,
     read_mixture,
+    read_names,
     threads_option,
 )
 from offpolicy.cli.output import check_target, check_writable, one_document
@@ -37,6 +38,7 @@ from offpolicy.protocols import Domain, Policy
     "policies",
     multiple=True,
     metavar="NAME",
+    callback=read_names,
     help="Instead: a policy of the domain, or mix:NAME:ALPHA; may be repeated.",
 )
 @click.option("--fitter", default="tabular", show_default=True, metavar="NAME", help="Makes the model that dr needs.")

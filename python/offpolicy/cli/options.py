@@ -139,6 +139,14 @@ def read_policies(
     return policies or None
 
 
+def read_names(_context: click.Context, _option: click.Parameter, names: Sequence[str]) -> Sequence[str]:
+    """`--policy careful` and its like: a domain's policies, each once."""
+    for name in names:
+        if names.count(name) > 1:
+            raise click.BadParameter(f"policy {name!r} is there twice")
+    return names
+
+
 def read_policy(text: str) -> PolicyColumns:
     """The columns of one policy.
 
