@@ -186,7 +186,7 @@ def cross_fit(
         settings=pooled.settings | {"order": order, "columns": asdict(columns), "cross_fit": about},
     )
     total = sum(parted.episodes.values())
-    each = (_fold(part, parted.together([annotated[part]]), total, estimate, pooled) for part in chosen)
+    each = (_fold(part, parted.together([annotated[part]]), total, estimate, wanted) for part in chosen)
     return CrossFit.pooled(pooled, tuple(each))
 
 
@@ -248,9 +248,11 @@ def _fit(fitter: ModelFitter, log: pl.DataFrame | pl.LazyFrame, setting: Setting
         raise BadLogError([replace(p, file=None, row=None) for p in error.problems], error.found) from None
 
 
-def _fold(part: int, log: Source, total: int, estimate: Callable[..., Evaluation], pooled: Evaluation) -> Fold:
+def _fold(
+    part: int, log: Source, total: int, estimate: Callable[..., Evaluation], wanted: Sequence[str] | None
+) -> Fold:
     try:
-        found = estimate(log, estimators=pooled.settings["estimators"])
+        found = estimate(log, estimators=wanted)
     except NoWeightError:  # what all folds together have, one may lack
         found = estimate(log)
     return Fold(part, total - found.episodes, found)
