@@ -130,7 +130,7 @@ class CrossFit:
     >>> from offpolicy.testing import Walk
     >>> walk = Walk()
     >>> log = walk.simulate(walk.behavior, n=300, seed=0)
-    >>> cf = op.cross_fit(log, policy=walk.policies["eager"], domain=walk, estimators=["dr"])
+    >>> cf = op.cross_fit(log, walk, policy=walk.policies["eager"], estimators=["dr"])
     >>> cf.folds.select("fold", "episodes", "train_episodes", "estimator").rows()
     [(0, 155, 145, 'dr'), (1, 145, 155, 'dr')]
     >>> cf["dr"].value == cf.evaluation["dr"].value == cf.table["value"][0]
@@ -210,7 +210,7 @@ class CrossFit:
         >>> from offpolicy.testing import Walk
         >>> walk = Walk()
         >>> log = walk.simulate(walk.behavior, n=50, seed=0)
-        >>> found = op.cross_fit(log, policy=walk.behavior, domain=walk, estimators=["dr"]).to_dict()
+        >>> found = op.cross_fit(log, walk, policy=walk.behavior, estimators=["dr"]).to_dict()
         >>> found["settings"]["cross_fit"]["fitter"], len(found["folds"])
         ('tabular', 2)
         """
