@@ -54,8 +54,9 @@ def evaluation(ev: Evaluation, written: Path | None = None, folds: pl.DataFrame 
 
 
 def by_fold(folds: pl.DataFrame, widest: int, number: Callable[[float | None], str]) -> Table:
-    """The table of what each fold says alone."""
+    """The table of what each fold says alone, and why it lacks a number if one does."""
     table = Table(**LOOK)
+    folds = folds if folds["reason"].count() else folds.drop("reason")
     for head in folds.columns:
         table.add_column(head.replace("_", " "), justify="left" if folds[head].dtype == pl.String else "right")
     table.columns[1].overflow, table.columns[1].max_width = "fold", widest
