@@ -56,6 +56,7 @@ def test_a_model_whose_values_do_not_belong_together_is_fragile():
     found = judged(wrong, "dr", discount=0.9)
     assert found.level == "fragile"
     assert "control variate" in found.rule
+    assert judged(wrong, "step-is", discount=0.9).level == "reliable"
     assert judged(log, "dr", discount=0.9).level == "reliable"
 
 
@@ -120,3 +121,13 @@ def test_the_measured_ranges_justify_the_limits():
         good, bad = (above, below) if name == "ess" else (below, above)
         assert good > 0.93
         assert bad < good - 0.015
+
+
+def test_a_mean_weight_that_no_float_holds_is_unusable():
+    log = one_step_log([1.0] * 200, ratio=pl.Series([1e308] * 200)).with_columns(step=pl.lit(0))
+    both = pl.concat([log, log.with_columns(step=pl.lit(1))]).sort("episode", "step")
+    ev = op.evaluate(both, estimators=["wis", "step-wis"])
+    assert ev["step-wis"].value == pytest.approx(2.0)
+    assert ev.verdict.level == "unusable"
+    assert "f64" in ev.verdict.rule
+    assert json.dumps(ev.to_dict(), allow_nan=False)

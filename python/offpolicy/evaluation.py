@@ -89,7 +89,7 @@ class Evaluation:
             own = [estimate for estimate in self.estimates if estimate.policy == policy]
             judged = {estimate.estimator: self.verdict_on(estimate) for estimate in own}
             weighted = {name: verdict for name, verdict in judged.items() if name not in UNWEIGHTED}
-            found.append(best(weighted or judged or {"": self._weights[policy]}))
+            found.append(best(weighted or judged or {"": self._weights[policy][0]}))
         return found
 
     def verdict_on(self, estimate: Estimate) -> Verdict:
@@ -102,12 +102,14 @@ class Evaluation:
         """
         if estimate.estimator in UNWEIGHTED:
             return unweighted(estimate.policy)
-        return judge_estimate(self._weights[estimate.policy], estimate.estimator, self._concentration[estimate.key])
+        weights, row = self._weights[estimate.policy]
+        return judge_estimate(weights, row, estimate.estimator, self._concentration[estimate.key])
 
     @cached_property
-    def _weights(self) -> dict[str, Verdict]:
-        """The verdict on the weights of each target policy."""
-        return {row["policy"]: judge(row, self.episodes) for row in self.diagnostics.iter_rows(named=True)}
+    def _weights(self) -> dict[str, tuple[Verdict, dict[str, Any]]]:
+        """The verdict on the weights of each target policy, and its row of the diagnostics."""
+        rows = self.diagnostics.iter_rows(named=True)
+        return {row["policy"]: (judge(row, self.episodes), row) for row in rows}
 
     @cached_property
     def _concentration(self) -> dict[tuple[str, str], float | None]:

@@ -8,10 +8,11 @@ Of the weights c_H of a policy (`offpolicy.diagnostics` has what the rules read)
     fragile    ESS below 100
                a heavy tail, k̂ > ½ (weights without a variance), unless the largest weight has under 0.5% of the total
                an e-value above 1000 against the logged probabilities
-               a control variate more than 5 standard errors from 0: v_hat does not belong to q_hat
 
-and of an estimate: it is fragile if one trajectory has more than a tenth of its variance, or if it uses no weights, for
-then nothing in the log can tell whether its model is right. docs/verdict has the measurements behind these numbers.
+and of an estimate: it is fragile if one trajectory has more than a tenth of its variance; with dr and wdr, if the
+control variate is more than 5 standard errors from 0, so that v_hat does not belong to q_hat; or if it uses no weights,
+for then nothing in the log can tell whether its model is right. docs/verdict has the measurements
+behind these numbers.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ SMALL_SHARE = 0.005
 EVIDENCE = 3
 #: Standard errors by which the control variate may be off.
 CONTROL_ERRORS = 5
+#: Estimators whose control variate that is.
+MODELLED = ("dr", "wdr")
 LEVELS = ("reliable", "fragile", "unusable")
 
 
@@ -59,17 +62,18 @@ class Verdict:
 def judge(row: Mapping[str, Any], episodes: int) -> Verdict:
     """The verdict on a policy's weights, from its row of the diagnostics: the worst that any rule says."""
     whose = f"(policy {row['policy']!r})"
-    found = [*_wrong_weights(row, episodes), *_few_weights(row, episodes), *_heavy_tail(row), *_wrong_model(row)]
+    found = [*_wrong_weights(row, episodes), *_few_weights(row, episodes), *_heavy_tail(row)]
     level, rule = max(found, key=lambda each: LEVELS.index(each[0]))
     return Verdict(level, f"{rule} {whose}", row["policy"])
 
 
-def judge_estimate(weights: Verdict, estimator: str, concentration: float | None) -> Verdict:
-    """The verdict on one estimate: that on the weights, unless one trajectory carries it."""
-    if weights.level != "reliable" or concentration is None or concentration <= CONCENTRATED:
+def judge_estimate(weights: Verdict, row: Mapping[str, Any], estimator: str, concentration: float | None) -> Verdict:
+    """The verdict on one estimate: that on the weights, unless one trajectory carries it or its model is not one."""
+    found = [*_concentrated(estimator, concentration), *(_wrong_model(row) if estimator in MODELLED else [])]
+    if weights.level != "reliable" or not found:
         return weights
-    rule = f"one trajectory has {concentration:.0%} of the variance of {estimator} (policy {weights.policy!r})"
-    return Verdict("fragile", rule, weights.policy)
+    level, rule = found[0]
+    return Verdict(level, f"{rule} (policy {weights.policy!r})", weights.policy)
 
 
 def best(verdicts: Mapping[str, Verdict]) -> Verdict:
@@ -92,10 +96,11 @@ def _few_weights(row: Mapping[str, Any], episodes: int) -> Iterator[tuple[str, s
 
 def _wrong_weights(row: Mapping[str, Any], episodes: int) -> Iterator[tuple[str, str]]:
     mean, ess = row["mean_weight"], row["ess"]
-    if ess > 0 and _far_from_one(mean, ess, episodes):
+    if ess > 0 and (mean is None or _far_from_one(mean, ess, episodes)):
+        shown = "beyond the range of f64" if mean is None else f"{mean:.3g}"
         yield (
             "unusable",
-            f"the mean weight is {mean:.3g} where 1 is expected: the logged probabilities are wrong, or the target "
+            f"the mean weight is {shown} where 1 is expected: the logged probabilities are wrong, or the target "
             "policy takes actions that the log never shows",
         )
     evidence = row["log10_e_value"]
@@ -111,6 +116,11 @@ def _heavy_tail(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     k = row["k_hat"]
     if k is not None and k > min(row["k_limit"], HEAVY) and row["largest_share"] > SMALL_SHARE:
         yield "fragile", f"the weights have a heavy tail: k̂ = {k:.2f} is above {min(row['k_limit'], HEAVY):.2f}"
+
+
+def _concentrated(estimator: str, share: float | None) -> Iterator[tuple[str, str]]:
+    if share is not None and share > CONCENTRATED:
+        yield "fragile", f"one trajectory has {share:.0%} of the variance of {estimator}"
 
 
 def _wrong_model(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
