@@ -149,6 +149,7 @@ fn plan(discount: f64, alphas: &[f64]) -> Plan {
         truncated_as_terminal: false,
         problem_limit: 10,
         check_only: false,
+        diagnostics: true,
     }
 }
 
