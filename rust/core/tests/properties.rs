@@ -15,7 +15,7 @@
 
 mod log;
 
-use log::{BASELINE, Log, P, PI_0, PI_1, Q, R, R_HAT, Row, Tree, V, bits, find};
+use log::{BASELINE, Log, P, PI_0, PI_1, Q, R, R_HAT, Row, Tree, V, bits, find, nameless_bits};
 use offpolicy_core::estimators::Estimator::{self, *};
 use proptest::prelude::*;
 
@@ -109,13 +109,13 @@ proptest! {
     fn the_order_and_names_of_episodes_do_not_matter(
         log in wild_logs(), discount in discounts(), by in prop::collection::vec(any::<i64>(), 6)
     ) {
-        let expected = bits(&log.evaluate(discount));
+        let expected = nameless_bits(&log.evaluate(discount));
         let mut order: Vec<usize> = (0..log.ids.len()).collect();
         order.sort_by_key(|&i| by[i]);
         let episodes = order.iter().map(|&i| log.episodes[i].clone()).collect();
-        prop_assert_eq!(&bits(&Log { ids: log.ids.clone(), episodes }.evaluate(discount)), &expected);
+        prop_assert_eq!(&nameless_bits(&Log { ids: log.ids.clone(), episodes }.evaluate(discount)), &expected);
         let ids = (0..).zip(&log.ids).map(|(i, _)| i128::from(by[i]) * 8 + i as i128).collect();
-        prop_assert_eq!(&bits(&Log { ids, ..log }.evaluate(discount)), &expected);
+        prop_assert_eq!(&nameless_bits(&Log { ids, ..log }.evaluate(discount)), &expected);
     }
 
     #[test]

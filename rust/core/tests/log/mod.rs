@@ -163,3 +163,10 @@ pub fn find(outcome: &Outcome, policy: usize, estimator: Estimator) -> (f64, f64
 pub fn bits(outcome: &Outcome) -> Vec<u8> {
     offpolicy_core::wire::encode(outcome).unwrap()
 }
+
+/// The same but for the names of episodes: which of them weigh most.
+pub fn nameless_bits(outcome: &Outcome) -> Vec<u8> {
+    let mut outcome = outcome.clone();
+    outcome.weights.iter_mut().filter_map(|weights| weights.diagnosis.as_mut()).for_each(|found| found.leaders.clear());
+    bits(&outcome)
+}
