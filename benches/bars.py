@@ -57,6 +57,7 @@ BARS = {
     "memory_growth": Bar("Parquet, peak memory / that of a quarter of the rows", Kind.GROWTH, None, 1.5),
     "policy": Bar("one more policy in the scan / the first alone", Kind.EXTRA, 0.7, 1.2),
     "mixture": Bar("a mixture, step-is and step-wis / its policy alone", Kind.EXTRA, 0.4, 1.0),
+    "diagnostics": Bar("all diagnostics in the scan / estimates and errors alone", Kind.EXTRA, None, 2.0),
     "tabular": Bar("tabular fit, values of 4 policies, H = 100 / SciPy sparse", Kind.SPEED, 5.0, 1.5),
     "annotate": Bar("annotate by a tabular model (20 M rows/s asked) / NumPy", Kind.SPEED, None, 0.8),
     "horizon": Bar("H = 10,000 / H = 100, equal rows", Kind.TIME, 1.5, 4.0),

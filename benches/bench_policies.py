@@ -1,4 +1,4 @@
-"""Reading a log is the cost: one more target policy in the same scan must cost little, a mixture less."""
+"""Reading a log is the cost: one more target policy in the scan must cost little, a mixture less; diagnostics too."""
 
 import numpy as np
 import polars as pl
@@ -39,6 +39,16 @@ def test_mixture(contest, size, ours, log):
     contest.race(
         lambda: ours.evaluate(log, estimators, policies=both),
         lambda: ours.evaluate(log, estimators, policies=first),
+        rows=size.memory_rows,
+        rounds=size.rounds,
+    )
+
+
+@pytest.mark.bar("diagnostics")
+def test_diagnostics(contest, size, ours, log):
+    contest.race(
+        lambda: ours.evaluate(log, diagnostics=True),
+        lambda: ours.evaluate(log),
         rows=size.memory_rows,
         rounds=size.rounds,
     )

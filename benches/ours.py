@@ -1,4 +1,4 @@
-"""This package in the race: one call, two threads, all checks of bad input on."""
+"""This package in the race: one call, two threads, all checks of bad input on, and like its peers no diagnostics."""
 
 import offpolicy as op
 from agreement import agree, agree_on_parquet
@@ -8,8 +8,9 @@ from workload import DISCOUNT
 THREADS = 2
 
 
-def evaluate(log, estimators=ESTIMATORS, **options) -> op.Evaluation:
-    return op.evaluate(log, discount=DISCOUNT, estimators=list(estimators), threads=THREADS, **options)
+def evaluate(log, estimators=ESTIMATORS, diagnostics=False, **options) -> op.Evaluation:
+    given = {"discount": DISCOUNT, "estimators": list(estimators), "threads": THREADS, "diagnostics": diagnostics}
+    return op.evaluate(log, **given, **options)
 
 
 def evaluate_without_wis_error(log) -> op.Evaluation:

@@ -5,14 +5,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 from logs import random_log, wide_log
 
-settings.register_profile(
-    "offpolicy",
-    max_examples=50,
-    deadline=None,
-    derandomize="CI" in os.environ,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("offpolicy")
+COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("quick", max_examples=50, derandomize="CI" in os.environ, **COMMON)
+#: pytest --hypothesis-profile=thorough
+settings.register_profile("thorough", max_examples=100_000, **COMMON)
+settings.load_profile("quick")
 
 
 @pytest.fixture

@@ -100,10 +100,17 @@ def file_pieces(log: pl.DataFrame, folder: Path, cuts: Iterable[int], **options:
 
 def bits(evaluation) -> list[tuple]:
     """The table with every float as its exact hexadecimal."""
-    return [
-        tuple(cell.hex() if isinstance(cell, float) else cell for cell in row)
-        for row in evaluation.table.sort("policy", "estimator").iter_rows()
-    ]
+    return row_bits(evaluation.table.sort("policy", "estimator"))
+
+
+def detail_bits(evaluation) -> list[list[tuple]]:
+    """The same of all that tells whether weights can be trusted."""
+    return [row_bits(getattr(evaluation, name)) for name in ("diagnostics", "by_step", "leverage", "lengths")]
+
+
+def row_bits(frame: pl.DataFrame) -> list[tuple]:
+    """Rows with every float as its exact hexadecimal."""
+    return [tuple(cell.hex() if isinstance(cell, float) else cell for cell in row) for row in frame.iter_rows()]
 
 
 def value_bits(evaluation, estimator: str) -> dict:

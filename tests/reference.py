@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 ESTIMATORS = ("mc", "is", "step-is", "wis", "step-wis", "reg", "dr", "dr-bsl", "dr-v2", "wdr", "magic")
+#: All but the blend of `magic`, which is not unique where few trajectories leave several lengths without an error.
+UNIQUE = tuple(estimator for estimator in ESTIMATORS if estimator != "magic")
 UNWEIGHTED = ("mc", "reg")
 SELF_NORMALISED = ("wis", "step-wis", "wdr")
 

@@ -155,4 +155,33 @@ MIXED = Problem(
 #: Up to two steps: action 0 goes on, action 1 stops; a reward of 1 for each step.
 GO, STOP = row(1, 0.5, 0.75), row(1, 0.5, 0.25)
 SURVIVAL = Problem(((HALF, [STOP]), (QUARTER, [GO, GO]), (QUARTER, [GO, STOP])), 0.5, 2, (0.0, 1.0))
-PROBLEMS = {"bandit": BANDIT, "mixed": MIXED, "survival": SURVIVAL}
+#: One step; π0 seldom takes the action that π1 takes half the time, and which alone is rewarded.
+RARE = Problem(
+    ((Fraction(1, 8), [row(1, 0.125, 0.5)]), (Fraction(7, 8), [row(0, 0.875, 0.5)])),
+    1.0,
+    1,
+    (0.0, 1.0),
+)
+#: Two steps, two actions: nothing but costs.
+CHEAP, DEAR = row(-1, 0.5, 0.75), row(-3, 0.5, 0.25)
+COSTS = Problem(tuple((QUARTER, [a, b]) for a in (CHEAP, DEAR) for b in (CHEAP, DEAR)), 0.75, 2, (-3.0, 0.0))
+#: One step, two actions, random rewards.
+NOISY = Problem(
+    (
+        (QUARTER, [row(0, 0.5, 0.25)]),
+        (QUARTER, [row(1, 0.5, 0.25)]),
+        (Fraction(1, 8), [row(0, 0.5, 0.75)]),
+        (Fraction(3, 8), [row(1, 0.5, 0.75)]),
+    ),
+    1.0,
+    1,
+    (0.0, 1.0),
+)
+PROBLEMS = {
+    "bandit": BANDIT,
+    "mixed": MIXED,
+    "survival": SURVIVAL,
+    "rare": RARE,
+    "costs": COSTS,
+    "noisy": NOISY,
+}

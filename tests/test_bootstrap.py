@@ -45,7 +45,7 @@ def requested(estimate, **options):
     return estimate._request("bootstrap", 0.9, None, "two", **options)
 
 
-@pytest.mark.parametrize("estimator", [e for e in reference.ESTIMATORS if e != "magic"])  # which is refused
+@pytest.mark.parametrize("estimator", reference.UNIQUE)
 @pytest.mark.parametrize("horizon", [None, 7])
 def test_replicates_are_the_estimates_of_logs_with_repeated_trajectories(estimator, horizon):
     log = random_log(9, 9, 4)
@@ -56,8 +56,26 @@ def test_replicates_are_the_estimates_of_logs_with_repeated_trajectories(estimat
     for b in range(40):
         resample = [rows for rows, count in zip(episodes, counts, strict=True) for _ in range(count[b])]
         expected = reference.evaluate(resample, estimator, GAMMA, horizon=horizon or 4, baseline=0.5).value
-        assert found.replicates[b] == pytest.approx(float(expected), rel=1e-9, abs=1e-9)
-    assert found.theta == pytest.approx(ev[estimator].value, rel=1e-9)
+        assert found.replicates[b] == pytest.approx(float(expected), rel=1e-11, abs=1e-11)
+    assert found.theta == pytest.approx(ev[estimator].value, rel=1e-11)
+
+
+def test_trajectories_that_earn_nothing_are_resampled_too():
+    rewards = [0.0, 0.0, 0.0, 2.0, 4.0]
+    found = bootstrap.bootstrap(requested(op.evaluate(one_step_log(rewards))["mc"], replicates=40)).replicates
+    counts = np.array([drawn(episode, 40) for episode in range(5)])
+    assert (counts.sum(axis=0) > counts[3:].sum(axis=0)).any()
+    assert found == pytest.approx(rewards @ counts / counts.sum(axis=0), rel=1e-11, nan_ok=True)
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e300])
+def test_the_smallest_and_the_largest_numbers_are_resampled(size):
+    """Units of a column below the range of normal floats would be 0."""
+    estimate = op.evaluate(one_step_log([size, 0.0, 3 * size, size, 0.0, size]))["mc"]
+    found = bootstrap.bootstrap(requested(estimate, replicates=40))
+    assert found.theta == pytest.approx(estimate.value, rel=1e-12)
+    assert size < np.nanmax(found.replicates) <= 3 * size
+    assert estimate.interval(0.5, "bootstrap").low >= 0
 
 
 def test_weights_have_mean_and_variance_one_and_are_nearly_poisson():

@@ -1,11 +1,13 @@
 """The comparison of estimators in a domain of one's own."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import offpolicy as op
 import polars as pl
 import pytest
+from charts import Drawn
 from offpolicy.testing import Walk
 
 WALK = Walk()
@@ -95,6 +97,26 @@ def test_table_and_figure_are_saved(found, tmp_path):
     assert document["table"] == found.table.to_dicts()
     assert "my_dr" in (tmp_path / "figure.svg").read_text()
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_figure_has_a_panel_a_policy_and_a_series_an_estimator(found):
+    both = replace(found, table=pl.concat([found.table, found.table.with_columns(policy=pl.lit("lazy"))]))
+    drawn = Drawn(both.figure())
+    assert drawn.spec["title"] == "30 runs"
+    assert (drawn.facet["field"], drawn.panels()) == ("policy", ["eager", "lazy"])
+    names = {"IS": "step-is", "DR": "dr", "my_step_is": "my_step_is", "my_dr": "my_dr"}
+    assert drawn.legend("line", "color") == drawn.legend("point", "shape") == list(names)
+    assert drawn.fields("line", "x", "y", "color") == ["size", "y", "estimator"]
+    assert drawn.fields("rule", "x", "y", "y2") == ["size", "low", "high"]
+    axes = drawn.layers["line"]
+    assert (axes["x"]["title"], axes["y"]["title"]) == ("|D|", "log10 of RMSE")
+    table = {(row["policy"], row["estimator"], row["size"]): row for row in both.table.to_dicts()}
+    assert len(drawn.rows) == len(table) == 16
+    for row in drawn.rows:
+        given = table[row["policy"], names[row["estimator"]], row["size"]]
+        half = 2 * given["rmse_error"] / given["rmse"] / np.log(10)
+        height = np.log10(given["rmse"])
+        assert (row["y"], row["low"], row["high"]) == pytest.approx((height, height - half, height + half), rel=1e-9)
 
 
 @pytest.mark.parametrize(

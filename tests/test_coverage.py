@@ -4,9 +4,12 @@ A bound for finite samples misses with δ/2 at most on each side; what asymptoti
 pinned.
 """
 
+import json
 import math
 from fractions import Fraction
+from pathlib import Path
 
+import coverage_table
 import numpy as np
 import offpolicy as op
 import pytest
@@ -125,7 +128,9 @@ def test_a_confidence_sequence_holds_at_all_looks_at_once(problem, n):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [*BY_MULTISET, "betting"])
-@pytest.mark.parametrize(("problem", "n"), [(BANDIT, 24), (MIXED, 9), (SURVIVAL, 9)], ids=PROBLEMS)
+@pytest.mark.parametrize(
+    ("problem", "n"), [(BANDIT, 24), (MIXED, 9), (SURVIVAL, 9)], ids=["bandit", "mixed", "survival"]
+)
 def test_bounds_hold_for_larger_samples_too(problem, method, n):
     samples = list(by_rounds(problem, n) if method == "betting" else problem.multisets(n))
     for level in LEVELS:
@@ -185,3 +190,36 @@ def test_what_promises_nothing_for_finite_samples_misses_as_it_did(method, name,
     options = {"replicates": 199} if "bootstrap" in method else {}
     found = misses(problem, problem.multisets(n), method, 0.8, **options)
     assert tuple(map(float, found)) == pytest.approx(PINNED[method, name, n], abs=1e-9)
+
+
+TABLE = Path(__file__).parents[1] / "docs" / "coverage" / "cells.jsonl"
+CELLS = [json.loads(line) for line in TABLE.read_text().splitlines()]
+PROMISING = [name for name, method in intervals.METHODS.items() if method.kind in coverage_table.PROMISES]
+
+
+def test_the_table_has_every_interval_on_every_problem_at_five_sizes_and_three_levels():
+    for way, methods in (("multisets", coverage_table.by_multiset()), ("rounds", coverage_table.BY_ROUNDS)):
+        for name in PROBLEMS:
+            rows = [row for row in CELLS if (row["way"], row["problem"]) == (way, name)]
+            assert len(rows) == 5
+            assert all(set(row["misses"]) == {f"{m} {level}" for m in methods for level in LEVELS} for row in rows)
+    random = [row for row in CELLS if row["way"] == "random"]
+    assert {row["problem"] for row in random} == set(PROBLEMS)
+    assert all(len(row["misses"]) == len(intervals.METHODS) * len(LEVELS) for row in random)
+
+
+@pytest.mark.parametrize("method", PROMISING)
+def test_what_promises_something_for_finite_samples_keeps_it_in_the_table(method):
+    assert not [row for row in CELLS if method in coverage_table.worse(row)]
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_small_cells_of_the_table_come_out_again(name):
+    problem = PROBLEMS[name]
+    for row in CELLS:
+        if row["problem"] == name and row["n"] <= 3 and row["way"] != "random":
+            measure = coverage_table.exact if row["way"] == "multisets" else coverage_table.exact_by_rounds
+            found = measure(problem, row["n"])
+            assert found.keys() == row["misses"].keys()
+            for key, misses in row["misses"].items():
+                assert found[key] == pytest.approx(misses, abs=1e-12)

@@ -208,9 +208,14 @@ def test_as_many_folds_as_episodes(seed):
     assert cf["dr"].episodes == 9
     mean = (cf.folds["value"] * cf.folds["episodes"]).sum() / 9
     assert cf["dr"].value == pytest.approx(mean, rel=1e-12)
-    alone = cf.folds.filter(pl.col("episodes") == 1)
+    alone, others = (cf.folds.filter((pl.col("episodes") == 1) == single) for single in (True, False))
     assert alone.height
     assert alone["std_error"].is_null().all()
+    assert set(alone["reason"]) == {"a single trajectory has no standard error"}
+    assert others["reason"].is_null().all()
+    assert [note for note in cf.notes if "single trajectory" in note] == [
+        f"folds {', '.join(map(str, alone['fold']))}: a single trajectory has no standard error"
+    ]
 
 
 def test_another_seed_makes_other_folds(walked):
@@ -288,6 +293,20 @@ def test_a_fold_without_weight_has_no_wdr_of_its_own():
     wdr, dr = (cf.folds.filter(pl.col("estimator") == name)["value"].to_list() for name in ("wdr", "dr"))
     assert wdr[1] is None
     assert None not in [wdr[0], wdr[2], *dr]
+    reasons = dict(cf.folds.filter(pl.col("estimator") == "wdr").select("fold", "reason").rows())
+    assert reasons[0] is reasons[2] is None
+    assert reasons[1].startswith("every weight of policy 'target' is zero at t = 1 ")
+    assert [note for note in cf.notes if note.startswith("fold")] == [f"fold 1: {reasons[1]}"]
+    assert "fold 1: every weight" in cf["wdr"].interval(method="hoeffding").reason
+
+
+def test_what_no_f64_can_hold_is_missing_in_the_folds_too():
+    log = tiny_log(seed=2, episodes=12).with_columns(behavior_prob=1e-200)
+    cf = op.cross_fit(log, policy=TARGET, domain=TINY, fitter=TABULAR, folds=3)
+    rows = cf.folds.filter(pl.col("estimator") == "is")
+    assert rows["value"].is_null().any()
+    for row in rows.filter(pl.col("value").is_null()).iter_rows(named=True):
+        assert "no f64 can hold it" in row["reason"]
 
 
 NAMES = {

@@ -62,6 +62,38 @@ def test_an_interval_that_says_nothing_says_so(walked):
     assert "ratio of sums" in cross(small, bounds=BOUNDS)["wdr"].interval(method="hoeffding").reason
 
 
+def test_folds_that_have_no_interval_are_named_with_their_reasons(walked):
+    few = walked.filter(pl.col("episode") < 100)
+    cf = cross(few, folds=6, policy=WALK.behavior, bounds=BOUNDS)
+    found = cf["dr"].interval(method="hcope", side="lower")
+    assert found.low is None
+    alone = {fold.number: fold.find("target", "dr").interval(0.99, "hcope", side="lower") for fold in cf.parts}
+    assert {part.low is None for part in alone.values()} == {True, False}
+    for number, part in alone.items():
+        assert (f"fold {number}: {part.reason}" in found.reason) == (part.low is None)
+    assert cf.folds["reason"].is_null().all()  # every fold has its standard errors
+    assert not [note for note in cf.notes if "fold" in note]
+
+
+def test_people_are_told_which_fold_has_no_standard_error_and_why(tmp_path):
+    car = op.domain("mountain-car", horizon=12)
+    path = tmp_path / "log.parquet"
+    log = car.simulate(car.behavior, 40, seed=1).filter(pl.col("episode").is_in([1, 2, 4, 5, 0]))  # one in fold 1 of 2
+    log.write_parquet(path)
+    cf = car_cross(path, estimators=["dr"])
+    assert cf.folds["episodes"].to_list() == [4, 1]
+    assert cf.folds["reason"].to_list() == [None, "a single trajectory has no standard error"]
+    assert "fold 1: a single trajectory has no standard error" in str(cf)
+    run = offpolicy("cross-fit", path, *CAR, "--estimator", "dr")
+    assert run.code == 0
+    (row,) = (line for line in run.out.splitlines() if line.split()[:1] == ["1"])
+    assert row.rstrip().endswith("a single trajectory has no standard error")
+    assert "note: fold 1: a single trajectory has no standard error" in run.out
+    document = offpolicy("cross-fit", path, *CAR, "--estimator", "dr", "--json").document
+    assert [row["reason"] for row in document["folds"]] == cf.folds["reason"].to_list()
+    assert document["notes"] == cf.notes
+
+
 def test_the_document_holds_settings_estimates_and_folds(walked):
     document = json.loads(json.dumps(cross(walked, folds=4, seed=7, estimators=["dr"]).to_dict(), allow_nan=False))
     assert document["settings"]["cross_fit"] == {
@@ -106,6 +138,8 @@ def test_progress_counts_folds(walked):
         ({"train_fraction": 1e-9}, op.OffPolicyError, "leaves none of 200 episodes to fit a model to"),
         ({"train_fraction": 1 - 1e-9}, op.OffPolicyError, "leaves none of 200 episodes to evaluate"),
         ({"policy": "eager"}, op.UsageError, "policy 'target' needs a method probabilities.* str has not"),
+        ({"policy": [EAGER, EAGER]}, op.UsageError, "a mapping, with a name for each, and not a list"),
+        ({"policy": [("a", EAGER), ("a", EAGER)]}, op.UsageError, "in which a name could be there twice"),
         ({"policy": {}}, op.UsageError, "names no policy"),
         ({"policy": {"behavior": EAGER}}, op.UsageError, "'behavior' is the name of the behaviour policy"),
         ({"policy": {7: EAGER}}, op.UsageError, "policies have names, and 7 is none"),
@@ -242,6 +276,7 @@ def test_people_see_verdict_estimates_folds_and_the_file(car_log, tmp_path):
         (["--fitter-set", "cellss=3"], 2, "has no parameter 'cellss'; did you mean 'cells'"),
         (["--policy", "along"], 2, "has no policy 'along'"),
         (["--policy", "behavior"], 2, "'behavior' is the name of the behaviour policy"),
+        (["--policy", CAR[-1]], 2, "policy 'mix:along-velocity:0.5' is there twice"),
         (["--folds", 1], 2, "folds"),
         (["--folds", 61], 2, "from 2 to the number of episodes, 60, not 61"),
         (["--folds", 2, "--train-fraction", 0.5], 2, "give --folds or --train-fraction, not both"),

@@ -149,9 +149,9 @@ def test_every_estimator_that_averages_will_do(estimator):
 @pytest.mark.parametrize(
     ("estimator", "why"),
     [
-        ("wis", "ratio of sums"),
-        ("step-wis", "ratio of sums"),
-        ("wdr", "ratio of sums"),
+        ("wis", "ratios of sums"),
+        ("step-wis", "ratios of sums"),
+        ("wdr", "ratios of sums"),
         ("magic", "ratios of sums"),
         ("mc", "value of the behaviour policy"),
         ("reg", "model's bias"),

@@ -48,6 +48,25 @@ def test_the_figure_has_every_candidate_and_colours_the_winner():
     assert [row["candidate"] for row in rows] == list(POLICIES)
     assert [row["score"] for row in rows] == best.candidates["score"].to_list()
     assert [row["candidate"] for row in rows if row["winner"]] == [best.winner]
+    assert [row["value"] for row in rows] == best.candidates["value"].to_list()
+
+
+def test_the_figure_has_a_bar_from_score_to_value_and_the_line_of_the_behaviour_policy():
+    best = by_policies()
+    spec = best.plot().to_dict()
+    layers = {layer["mark"]["type"]: layer for layer in spec["layer"] if "isValid(datum.value)" not in str(layer)}
+    fields = {mark: {name: about.get("field") for name, about in layer["encoding"].items() if name in ("x", "x2", "y")}
+              for mark, layer in layers.items()}  # fmt: skip
+    assert fields["bar"] == {"x": "value", "x2": "score", "y": "candidate"}
+    assert fields["tick"] == {"x": "score", "y": "candidate"}
+    assert fields["point"] == {"x": "value", "y": "candidate"}
+    assert fields["rule"] == {"x": "value"}
+    assert layers["bar"]["encoding"]["y"]["sort"] == list(POLICIES)
+    assert layers["bar"]["encoding"]["x"]["title"] == "value by step-is"
+    (line,) = spec["datasets"][layers["rule"]["data"]["name"]]
+    assert line["value"] == best.behavior.value
+    assert spec["title"]["text"] == f"Safe improvement: {best.winner} is taken"
+    assert f"{len(POLICIES)} candidates by step-is" in spec["title"]["subtitle"][0]
 
 
 def test_a_wild_candidate_does_not_hide_the_others():
@@ -131,8 +150,9 @@ def test_the_command_writes_into_a_folder_or_a_file(log_file, tmp_path):
         (["--domain", "machin"], "did you mean 'machine'?"),
         (["--generator", "threshold"], "did you mean 'thresholds'?"),
         (["--fitter", "tabula"], "did you mean 'tabular'?"),
-        (["--estimator", "wis"], "ratio of sums"),
+        (["--estimator", "wis"], "ratios of sums"),
         (["--policy", "carefull"], "did you mean"),
+        (["--policy", "careful", "--policy", "careful"], "policy 'careful' is there twice"),
         (["--generator", "mixture", "--policy", "careful"], "give --generator or --policy, not both"),
         (["--caution", "-1"], "caution must be at least 0"),
         (["--caution", "1", "--interval", "t"], "give --caution, the C of V − Cσ, or --interval, not both"),

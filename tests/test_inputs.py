@@ -302,3 +302,12 @@ def test_a_column_that_only_some_files_have_is_refused_in_any_order_of_files(log
 def test_arguments_of_the_wrong_type_are_refused_in_our_words(log, arguments, message):
     with pytest.raises(op.UsageError, match=message):
         op.evaluate(log, **arguments)
+
+
+def test_a_column_may_have_a_dot_in_its_name(log, tmp_path):
+    dotted = log.rename({"reward": "gain.net"}).with_columns(gain=0.0)
+    path = tmp_path / "log.parquet"
+    dotted.write_parquet(path)
+    columns = op.Columns(reward="gain.net")
+    for source in (dotted, dotted.lazy(), path):
+        assert bits(op.evaluate(source, columns=columns)) == bits(op.evaluate(log))

@@ -69,7 +69,7 @@ def test_a_bound_that_cannot_be_had_is_told_and_never_wins():
         ({"interval": "t", "confidence": 0.5}, "above 0.5 and below 1"),
         ({"interval": "t", "confidence": 1.0}, "above 0.5 and below 1"),
         ({"train_fraction": 1.0}, "train_fraction must be between 0 and 1"),
-        ({"columns": op.Columns(state=("place",))}, "state_columns"),
+        ({"columns": op.Columns(state=("place", "speed"))}, "no column 'speed'"),
         ({"columns": op.Columns(reward="gain")}, "no column 'gain'"),
     ],
 )

@@ -26,6 +26,14 @@ def test_every_estimator_has_a_row_and_a_file():
     assert all((Path(__file__).parents[1] / file).is_file() for file in rows.values())
 
 
+def test_every_promise_links_to_its_test():
+    rows = README.split("## What is guaranteed\n")[1].split("\n## ")[0].splitlines()
+    promises = [line for line in rows if line.startswith("| ") and "](" in line]
+    assert len(promises) > 10
+    for link in re.findall(r"\]\(([^)]+)\)", "\n".join(promises)):
+        assert (Path(__file__).parents[1] / link).is_file(), link
+
+
 def test_every_interval_has_a_row():
     table = README.split("### Intervals\n")[1].split("```python")[0]
     assert all(f"`{method}`" in table for method in op.intervals.METHODS)
@@ -54,7 +62,7 @@ def test_simulating_prints_what_the_readme_says(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "heading", ["Intervals", "A model of the log", "Cross-fitting", "Which estimator, in your domain"]
+    "heading", ["The verdict", "Intervals", "A model of the log", "Cross-fitting", "Which estimator, in your domain"]
 )
 def test_a_section_prints_what_it_says(heading, capsys):
     section = README.split(f"### {heading}\n")[1]

@@ -176,7 +176,7 @@ def test_estimate_is_the_mean_of_the_values(estimator):
     assert result.value == sum(result.values) / len(result.values)
 
 
-@pytest.mark.parametrize("estimator", [e for e in reference.ESTIMATORS if e != "magic"])
+@pytest.mark.parametrize("estimator", reference.UNIQUE)
 def test_a_doubled_log_shrinks_the_squared_error_exactly(estimator):
     episodes = episodes_of(random_log(6, episodes=4, horizon=3))
     n = len(episodes)

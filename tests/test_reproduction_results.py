@@ -1,10 +1,12 @@
 """The page of the reproduced paper says what the committed results say."""
 
 import json
+import math
 import re
 from pathlib import Path
 
 import pytest
+from offpolicy.experiments.figures import LOOKS
 from offpolicy.experiments.reproduction import PAPER
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reproduction"
@@ -21,6 +23,28 @@ def test_every_verdict_is_on_the_page(file):
     assert f"{result['runs']} runs" in section
     for kind in ("svg", "png"):
         assert (file.parent / f"figure.{kind}").is_file()
+
+
+#: A point of a figure, as a screen reader would tell it.
+POINT = re.compile(r'aria-label="([^"]*)" role="graphics-symbol" aria-roledescription="point"')
+
+
+@pytest.mark.parametrize("file", RESULTS, ids=lambda file: file.parent.name)
+def test_the_figure_shows_the_numbers(file):
+    numbers = json.loads(file.read_text())["numbers"]
+    svg = (file.parent / "figure.svg").read_text()
+    told = [dict(part.split(": ", 1) for part in label.split("; ")) for label in POINT.findall(svg)]
+    shown = sorted((float(x), name, float(y.replace("−", "-"))) for x, y, name, *_ in map(dict.values, told))
+    expected = sorted(map(point, numbers))
+    assert [place[:2] for place in shown] == [place[:2] for place in expected]
+    assert [y for *_, y in shown] == pytest.approx([y for *_, y in expected], rel=1e-9, abs=1e-12)
+
+
+def point(row):
+    """Place, series and height of a row of numbers."""
+    x = row["size"] if "size" in row else row["alpha"]
+    height = row["gain"] if "gain" in row else math.log10(row["relative_rmse"])
+    return float(x), LOOKS[row["estimator"]][0], height
 
 
 def test_full_size_is_the_papers():

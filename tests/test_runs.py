@@ -1,5 +1,6 @@
 """Runs of an experiment: the same numbers for any number of processes, any interruption, any dead process."""
 
+import json
 import os
 import signal
 import subprocess
@@ -51,6 +52,49 @@ def test_runs_of_other_settings_or_without_resume_are_refused(expected, tmp_path
         complete(Coin(), 7, seed=5, folder=tmp_path / "whole")
     with pytest.raises(op.OffPolicyError, match="other settings"):
         complete(Coin(bias=1.0), 7, seed=5, folder=tmp_path / "whole", resume=True)
+
+
+def with_head(file, changed):
+    """Changes the first line of a file of runs."""
+    head, *rest = file.read_text().splitlines()
+    file.write_text("\n".join([json.dumps(changed(json.loads(head))), *rest, ""]))
+
+
+def test_the_head_has_the_version_of_the_format(expected, tmp_path):
+    file = tmp_path / "whole" / "runs.jsonl"
+    head = json.loads(file.read_text().splitlines()[0])
+    assert head == {"version": 1, "experiment": "coin", "seed": 5, "settings": {"bias": 0.0}}
+
+
+@pytest.mark.parametrize("lost", [0, 60])
+def test_runs_that_are_older_than_the_version_go_on(expected, tmp_path, lost):
+    file = tmp_path / "whole" / "runs.jsonl"
+    text = file.read_text()
+    with_head(file, lambda head: {key: head[key] for key in ("experiment", "seed", "settings")})
+    assert '"version"' not in file.read_text()
+    file.write_text(file.read_text()[: -lost or None])
+    assert complete(Coin(), 7, seed=5, folder=tmp_path / "whole", resume=True, workers=1) == expected
+    assert file.read_text().splitlines()[1:] == text.splitlines()[1:]
+    with pytest.raises(op.OffPolicyError, match="other settings"):
+        complete(Coin(bias=1.0), 7, seed=5, folder=tmp_path / "whole", resume=True)
+
+
+@pytest.mark.parametrize("version", [0, 2, "1", None])
+def test_runs_of_another_version_are_refused_and_left_alone(expected, tmp_path, version):
+    file = tmp_path / "whole" / "runs.jsonl"
+    with_head(file, lambda head: head | {"version": version})
+    before = file.read_text()
+    with pytest.raises(op.BadFileError, match=rf"runs\.jsonl: its runs have version {version!r} .* reads version 1"):
+        complete(Coin(), 8, seed=5, folder=tmp_path / "whole", resume=True, workers=1)
+    assert file.read_text() == before
+
+
+@pytest.mark.parametrize("head", ['{"experiment": "co', "[1, 2]", ""])
+def test_a_damaged_head_is_named(expected, tmp_path, head):
+    file = tmp_path / "whole" / "runs.jsonl"
+    file.write_text("\n".join([head, *file.read_text().splitlines()[1:], ""]))
+    with pytest.raises(op.BadFileError, match=r"runs\.jsonl: its head, line 1, is damaged"):
+        complete(Coin(), 7, seed=5, folder=tmp_path / "whole", resume=True, workers=1)
 
 
 def test_a_claim_is_held_not_held_or_undecided():

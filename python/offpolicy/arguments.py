@@ -13,7 +13,7 @@ from offpolicy.errors import UsageError
 from offpolicy.estimators import check_ids
 from offpolicy.grid import Grid
 from offpolicy.parted_log import Parts
-from offpolicy.plan import BEHAVIOR, TARGET
+from offpolicy.plan import BEHAVIOR, TARGET, Settings
 from offpolicy.protocols import ModelFitter, Policy, Setting
 
 #: `behavior=` to count actions in the cells of the domain's grid.
@@ -29,9 +29,14 @@ def read_parts(folds: Any, train_fraction: Any, seed: int) -> Parts:
         return Parts.folds(2 if folds is None else whole("folds", folds, 2, "the number of episodes"), seed)
     if folds is not None:
         raise UsageError("give folds or train_fraction, not both")
+    return Parts.train_and_test(read_fraction(train_fraction), seed)
+
+
+def read_fraction(train_fraction: Any) -> float:
+    """How much of a log goes to a model: some of it, but not all."""
     if not (isinstance(train_fraction, int | float | np.floating) and 0 < train_fraction < 1):
         raise UsageError(f"train_fraction must be between 0 and 1, not {train_fraction!r}")
-    return Parts.train_and_test(float(train_fraction), seed)
+    return float(train_fraction)
 
 
 def whole(name: str, number: Any, least: int | None = None, most: str = "") -> int:
@@ -45,6 +50,11 @@ def whole(name: str, number: Any, least: int | None = None, most: str = "") -> i
 
 def read_policies(policy: Any) -> dict[str, Policy]:
     """Target policies by name; one alone has the name that `evaluate` gives it."""
+    if isinstance(policy, list | tuple):
+        raise UsageError(
+            f"several policies are a mapping, with a name for each, and not a {type(policy).__name__}, in which a name "
+            "could be there twice"
+        )
     found = dict(policy) if isinstance(policy, Mapping) else {TARGET: policy}
     if not found:
         raise UsageError("policy= names no policy")
@@ -119,3 +129,17 @@ def read_domain(domain: Any, horizon: Any, discount: Any) -> Setting:
     setting: Any = found if horizon is None and discount is None else Revised(found, horizon, discount)
     chosen: Setting = setting
     return chosen
+
+
+def read_settings(domain: Setting, baseline: float | None, truncation: str | None) -> Settings:
+    """The numbers of the evaluations to come, with the domain's horizon and discount; one of NumPy's will do."""
+    horizon: Any = domain.horizon
+    if hasattr(horizon, "__index__") and not isinstance(horizon, bool):
+        horizon = operator.index(horizon)
+    return Settings(domain.discount, horizon, baseline, truncation=truncation)
+
+
+def described(thing: object) -> str:
+    """What a result calls it: its name, its own words, or its type where those are but an address."""
+    said = thing if isinstance(thing, str) else repr(thing)
+    return type(thing).__name__ if " at 0x" in said else said

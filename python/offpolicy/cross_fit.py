@@ -10,7 +10,6 @@ over all folds together: a model that ignores its data gives bit for bit what it
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -22,12 +21,14 @@ import polars as pl
 from offpolicy import intervals
 from offpolicy.annotator import MODELLED
 from offpolicy.arguments import (
+    described,
     read_behavior,
     read_domain,
     read_estimators,
     read_fitter,
     read_parts,
     read_policies,
+    read_settings,
 )
 from offpolicy.behavior import behavior_column
 from offpolicy.bounds import Bounds
@@ -47,15 +48,15 @@ from offpolicy.tidy import tidy
 
 def cross_fit(
     log: Any,
+    domain: str | Setting,
     *,
     policy: Policy | Mapping[str, Policy],
-    domain: str | Setting,
     fitter: str | ModelFitter = "tabular",
     folds: int | None = None,
     train_fraction: float | None = None,
+    estimators: Sequence[str] | None = None,
     behavior: Any = None,
     smoothing: float = 1.0,
-    estimators: Sequence[str] | None = None,
     discount: float | None = None,
     horizon: int | None = None,
     columns: Columns | None = None,
@@ -80,10 +81,10 @@ def cross_fit(
         Any log that `evaluate` reads, with the columns of state and action. A frame stays in memory. Everything else is
         read in batches, once or twice a fold, and annotated in temporary Parquet files, in bounded memory where the
         fitter needs no more (`tabular` does not).
-    policy
-        π1, or a mapping of names to several, which are evaluated in the same scan.
     domain
         What the log does not say: the name of a domain, one itself, or `op.LoggedDomain(...)`.
+    policy
+        π1, or a mapping of names to several, which are evaluated in the same scan.
     fitter
         The name of a model fitter, or one made by `op.fitter(name, ...)`. It finds the log under the default names of
         columns, beside those that `columns` gives.
@@ -95,13 +96,13 @@ def cross_fit(
         Instead of folds, the single split of the paper: models are fitted to the first episodes by hash, D_reg, up to
         this fraction, and only the others, D_test, are evaluated. `reg` is reported beside: the mean of V̂(s_1) over
         the first states of D_test.
+    estimators
+        Ids; None for all that the columns allow. `dr-v2` takes P̂/P = 1.
     behavior
         None to take the probabilities of the log. Otherwise they are estimated, from other folds too: `"counts"` in the
         domain's grid, an `op.Grid` to count in, or a classifier with `fit` and `predict_proba`. The result says so.
     smoothing
         α of the estimated probabilities; see `estimate_behavior`.
-    estimators
-        Ids; None for all that the columns allow. `dr-v2` takes P̂/P = 1.
     discount, horizon
         Those of the domain by default.
     columns
@@ -120,7 +121,7 @@ def cross_fit(
     >>> walk = Walk()
     >>> log = walk.simulate(walk.behavior, n=2000, seed=1)
     >>> eager = walk.policies["eager"]
-    >>> cf = op.cross_fit(log, policy=eager, domain=walk, fitter="tabular", folds=5, estimators=["step-is", "dr"])
+    >>> cf = op.cross_fit(log, walk, policy=eager, fitter="tabular", folds=5, estimators=["step-is", "dr"])
     >>> truth = walk.exact_values(eager)[1][0, 3]
     >>> bool(abs(cf["dr"].value - truth) < 3 * cf["dr"].std_error), cf["dr"].std_error < cf["step-is"].std_error
     (True, True)
@@ -133,7 +134,7 @@ def cross_fit(
     wanted = read_estimators(estimators, beside=[] if train_fraction is None else ["reg"])
     setting, columns = read_domain(domain, horizon, discount), columns or Columns()
     bounds = Bounds.of(setting) if bounds is None else bounds
-    settings = Settings(setting.discount, _whole(setting.horizon), baseline, truncation=truncation)
+    settings = read_settings(setting, baseline, truncation)
     source = open_log(log)
     files = source.files()
     if order == "any":
@@ -172,9 +173,9 @@ def cross_fit(
         "folds": parts.count if train_fraction is None else None,
         "train_fraction": train_fraction,
         "seed": seed,
-        "fitter": fitter if isinstance(fitter, str) else repr(fitter),
+        "fitter": described(fitter),
         "domain": setting.name,
-        "behavior": behavior if behavior is None or isinstance(behavior, str) else repr(behavior),
+        "behavior": None if behavior is None else described(behavior),
         "smoothing": None if behavior is None else smoothing,
     }
     beside = "reg is the mean of V̂(s_1) over the first states of the episodes evaluated, which the model has not seen"
@@ -186,13 +187,8 @@ def cross_fit(
         settings=pooled.settings | {"order": order, "columns": asdict(columns), "cross_fit": about},
     )
     total = sum(parted.episodes.values())
-    each = (_fold(part, parted.together([annotated[part]]), total, estimate, pooled) for part in chosen)
+    each = (_fold(part, parted.together([annotated[part]]), total, estimate, wanted) for part in chosen)
     return CrossFit.pooled(pooled, tuple(each))
-
-
-def _whole(number: Any) -> Any:
-    """NumPy's integers too; what is none is refused by `Settings`."""
-    return operator.index(number) if hasattr(number, "__index__") and not isinstance(number, bool) else number
 
 
 def _refuse(
@@ -248,9 +244,11 @@ def _fit(fitter: ModelFitter, log: pl.DataFrame | pl.LazyFrame, setting: Setting
         raise BadLogError([replace(p, file=None, row=None) for p in error.problems], error.found) from None
 
 
-def _fold(part: int, log: Source, total: int, estimate: Callable[..., Evaluation], pooled: Evaluation) -> Fold:
+def _fold(
+    part: int, log: Source, total: int, estimate: Callable[..., Evaluation], wanted: Sequence[str] | None
+) -> Fold:
     try:
-        found = estimate(log, estimators=pooled.settings["estimators"])
+        found = estimate(log, estimators=wanted)
     except NoWeightError:  # what all folds together have, one may lack
         found = estimate(log)
     return Fold(part, total - found.episodes, found)

@@ -13,6 +13,7 @@ A bound that holds for finite samples is made fold by fold, at level 1 - δ/k, a
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +30,9 @@ from offpolicy.intervals import Interval
 from offpolicy.intervals.sketch import Sketch
 from offpolicy.verdict import Verdict
 
+#: Folds that a sentence lists, and sentences.
+SHOWN = 10
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -43,12 +47,21 @@ class Fold:
         found = (e for e in self.evaluation.estimates if (e.policy, e.estimator) == (policy, estimator))
         return next(found, None)
 
+    def lacking(self, policy: str, estimator: str) -> str | None:
+        """Why the fold alone has no such estimate, or none with a standard error and an interval by it."""
+        found = self.find(policy, estimator)
+        if found is None:
+            told = (note for note in self.evaluation.notes if f"policy {policy!r}" in note)
+            return next(told, f"{estimator} has no value")
+        plain = found.interval(method="t")
+        return plain.reason if plain.low is None else None
+
 
 @dataclass(frozen=True)
 class PooledEstimate(Estimate):
     """An estimate over all folds, with those of the folds."""
 
-    folds: tuple[Estimate | None, ...] = ()
+    folds: tuple[Fold, ...] = ()
 
     def interval(
         self,
@@ -69,11 +82,17 @@ class PooledEstimate(Estimate):
         if kind == "anytime":
             return replace(without, reason="models fitted anew change all values: no promise holds for every look")
         miss = (1 - level) / len(self.folds)
-        folds = [fold for fold in self.folds if fold is not None]
-        found = [fold.interval(1 - miss, name, bounds, side, **options) for fold in folds]
-        lacking = [part.reason for part in found if (part.low, part.high) == (None, None)]
-        if lacking or len(found) < len(self.folds):
-            return replace(without, reason=lacking[0] if lacking else "a fold has no estimate of its own")
+        found, lacking = [], {}
+        for fold in self.folds:
+            alone = fold.find(self.policy, self.estimator)
+            part = without if alone is None else alone.interval(1 - miss, name, bounds, side, **options)
+            found.append(part)
+            if (part.low, part.high) == (None, None):
+                lacking[fold.number] = part.reason or fold.lacking(self.policy, self.estimator) or ""
+        if lacking:
+            shared = len(lacking) == len(found) and len(set(lacking.values())) == 1
+            said = list(lacking.values())[:1] if shared else sentences(lacking.items())
+            return replace(without, reason="; ".join(said))
         given = self.settings.bounds if bounds is None else bounds
         pooled = replace(self._average(found), confidence=level)
         vacuous = None if given is None else given.vacuous(pooled.low, pooled.high, self.terms)
@@ -91,7 +110,7 @@ class PooledEstimate(Estimate):
 
     def _average(self, each: list[Interval]) -> Interval:
         """The intervals of the folds, each with the weight of its trajectories."""
-        sizes = [fold.episodes / self.episodes for fold in self.folds if fold is not None]
+        sizes = [fold.evaluation.episodes / self.episodes for fold in self.folds]
 
         def mean(ends: list[float | None]) -> float | None:
             known = [end for end in ends if end is not None]
@@ -111,7 +130,7 @@ class CrossFit:
     >>> from offpolicy.testing import Walk
     >>> walk = Walk()
     >>> log = walk.simulate(walk.behavior, n=300, seed=0)
-    >>> cf = op.cross_fit(log, policy=walk.policies["eager"], domain=walk, estimators=["dr"])
+    >>> cf = op.cross_fit(log, walk, policy=walk.policies["eager"], estimators=["dr"])
     >>> cf.folds.select("fold", "episodes", "train_episodes", "estimator").rows()
     [(0, 155, 145, 'dr'), (1, 145, 155, 'dr')]
     >>> cf["dr"].value == cf.evaluation["dr"].value == cf.table["value"][0]
@@ -123,17 +142,18 @@ class CrossFit:
 
     @classmethod
     def pooled(cls, evaluation: Evaluation, parts: tuple[Fold, ...]) -> CrossFit:
-        """Gives every estimate of the pooled evaluation those of the folds."""
-
-        def with_folds(found: Estimate) -> PooledEstimate:
-            each = tuple(part.find(found.policy, found.estimator) for part in parts)
-            return PooledEstimate(**vars(found), folds=each)
-
-        return cls(replace(evaluation, estimates=tuple(map(with_folds, evaluation.estimates))), parts)
+        """Gives every estimate of the pooled evaluation the folds behind it, and says what these lack."""
+        estimates = tuple(PooledEstimate(**vars(found), folds=parts) for found in evaluation.estimates)
+        pooled = cls(replace(evaluation, estimates=estimates), parts)
+        null = pl.any_horizontal(pl.col("value", "std_error").is_null())
+        lacking = pooled.folds.filter(null).select("fold", "reason").iter_rows()
+        return cls(replace(pooled.evaluation, notes=evaluation.notes + sentences(lacking)), parts)
 
     def __str__(self) -> str:
         """The evaluation, then the folds."""
-        with pl.Config(tbl_cols=-1, tbl_rows=-1, tbl_width_chars=160, tbl_hide_dataframe_shape=True):
+        with pl.Config(
+            tbl_cols=-1, tbl_rows=-1, tbl_width_chars=200, fmt_str_lengths=60, tbl_hide_dataframe_shape=True
+        ):
             return f"{self.evaluation}\n{self.folds}"
 
     def __getitem__(self, key: str | tuple[str, str]) -> Estimate:
@@ -157,7 +177,7 @@ class CrossFit:
 
     @property
     def folds(self) -> pl.DataFrame:
-        """One row a fold and estimate; a value that a fold cannot have alone is null."""
+        """One row a fold and estimate; what a fold alone cannot have is null, and `reason` says why."""
         schema = {
             "fold": pl.Int64,
             "policy": pl.String,
@@ -167,6 +187,7 @@ class CrossFit:
             "episodes": pl.Int64,
             "steps": pl.Int64,
             "train_episodes": pl.Int64,
+            "reason": pl.String,
         }
         rows = []
         for part in self.parts:
@@ -174,7 +195,8 @@ class CrossFit:
                 found = part.find(pooled.policy, pooled.estimator)
                 numbers = (found.value, found.std_error) if found else (None, None)
                 size = (part.evaluation.episodes, part.evaluation.steps, part.train)
-                rows.append((part.number, pooled.policy, pooled.estimator, *numbers, *size))
+                reason = part.lacking(pooled.policy, pooled.estimator)
+                rows.append((part.number, pooled.policy, pooled.estimator, *numbers, *size, reason))
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def values(self, estimator: str, policy: str | None = None) -> pl.DataFrame:
@@ -188,8 +210,27 @@ class CrossFit:
         >>> from offpolicy.testing import Walk
         >>> walk = Walk()
         >>> log = walk.simulate(walk.behavior, n=50, seed=0)
-        >>> found = op.cross_fit(log, policy=walk.behavior, domain=walk, estimators=["dr"]).to_dict()
+        >>> found = op.cross_fit(log, walk, policy=walk.behavior, estimators=["dr"]).to_dict()
         >>> found["settings"]["cross_fit"]["fitter"], len(found["folds"])
         ('tabular', 2)
         """
         return self.evaluation.to_dict() | {"folds": self.folds.to_dicts()}
+
+
+def sentences(lacking: Iterable[tuple[int, str]]) -> list[str]:
+    """What folds lack, by reason; of more reasons than a few only the first ones.
+
+    >>> sentences([(3, "a single trajectory"), (5, "no weight"), (7, "a single trajectory")])
+    ['folds 3, 7: a single trajectory', 'fold 5: no weight']
+    """
+    by_reason: dict[str, list[int]] = {}
+    for number, reason in lacking:
+        by_reason.setdefault(reason, []).append(number)
+    found = [f"{_named(list(dict.fromkeys(folds)))}: {reason}" for reason, folds in by_reason.items()]
+    more = [f"{len(found) - SHOWN} more reasons are in the table of folds"] if len(found) > SHOWN else []
+    return found[:SHOWN] + more
+
+
+def _named(folds: list[int]) -> str:
+    more = f" and {len(folds) - SHOWN} more" if len(folds) > SHOWN else ""
+    return f"fold{'s' if len(folds) > 1 else ''} {', '.join(map(str, folds[:SHOWN]))}{more}"

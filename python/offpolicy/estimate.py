@@ -51,6 +51,11 @@ class Estimate:
     #: Of `magic`: the share of what follows the log for so many steps and then the model, by that number of steps.
     blend: dict[int, float] | None = None
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Its policy and its estimator."""
+        return self.policy, self.estimator
+
     def interval(
         self,
         confidence: float | None = None,

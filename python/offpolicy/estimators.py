@@ -27,19 +27,14 @@ NEEDS: dict[str, tuple[str, ...]] = {
 #: Ratios of sums, or blends of such: biased but consistent, no finite-sample interval.
 WEIGHTED = frozenset({"wis", "step-wis", "wdr", "magic"})
 
-#: Without a value before the log has been read twice.
-LATE = frozenset({"magic"})
+#: Part log, part model, by shares that are known when the log has been read twice.
+BLENDED = frozenset({"magic"})
 
 #: Without importance weights.
 UNWEIGHTED = frozenset({"mc", "reg"})
 
 #: Means of values of single trajectories, each unbiased or nearly so: their standard error is all their error.
 AVERAGED = tuple(name for name in ESTIMATORS if name not in WEIGHTED | UNWEIGHTED)
-
-
-def made_of(estimator: str) -> str:
-    """What a weighted estimator is, for those who refuse it."""
-    return "a blend of ratios of sums" if estimator == "magic" else "a ratio of sums"
 
 
 def check_ids(ids: Iterable[str]) -> list[str]:

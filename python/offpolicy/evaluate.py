@@ -13,9 +13,10 @@ from typing import Any
 from offpolicy import _core, evaluation, intervals
 from offpolicy.bounds import Bounds, Terms
 from offpolicy.columns import ESTIMATED, Columns, PolicyColumns
+from offpolicy.diagnostics import Diagnostics
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
 from offpolicy.estimate import IntervalSettings
-from offpolicy.estimators import LATE, WEIGHTED, check_ids
+from offpolicy.estimators import BLENDED, WEIGHTED, check_ids
 from offpolicy.evaluation import Evaluation
 from offpolicy.plan import BEHAVIOR, Plan, Settings, choose_estimators, find_policies, left_out
 from offpolicy.problem import EMPTY
@@ -48,6 +49,7 @@ def evaluate(
     truncation: str | None = None,
     batch_rows: int | None = None,
     passes: int = 2,
+    diagnostics: bool = True,
 ) -> Evaluation:
     """What the target policies would have earned, from the log alone.
 
@@ -88,6 +90,8 @@ def evaluate(
     passes
         1 to read the log once only, without `magic` and without the standard errors of `step-wis` and `wdr`; `dr-bsl`
         then needs `horizon`.
+    diagnostics
+        False for the effective sample size alone, a little faster: the verdict then rests on less.
 
     Examples
     --------
@@ -108,7 +112,7 @@ def evaluate(
     settings = Settings(discount, horizon, baseline, density, truncation)
     source = open_log(log)
     columns = (columns or Columns()).with_estimates(source.columns)
-    plan = make_plan(source, columns, policies, settings, estimators)
+    plan = replace(make_plan(source, columns, policies, settings, estimators), diagnostics=diagnostics)
     repairs: dict[str, Any] = {}
     remarks = [] if estimators is not None else left_out(plan, source.columns)
     estimated = plan.estimated
@@ -141,7 +145,7 @@ def evaluate(
     terms = Terms(discount, outcome["horizon"], baseline, longest_seen=horizon is None)
     samples = Samples(scanner.again, scanner.source, plan, normalisers)
     ratios = {policy.name for policy in plan.policies if "transition_ratio" in policy.models}
-    found, diagnostics, notes = evaluation.build(
+    found, notes = evaluation.build(
         outcome,
         names,
         lambda policy, _: policy != BEHAVIOR or plan.mc,
@@ -152,7 +156,7 @@ def evaluate(
     )
     return Evaluation(
         estimates=found,
-        diagnostics=diagnostics,
+        details=Diagnostics(outcome, dict(enumerate(names[1:], start=1))),
         episodes=outcome["episodes"],
         steps=outcome["steps"],
         horizon=outcome["horizon"],
@@ -170,6 +174,7 @@ def evaluate(
             "dedupe": dedupe,
             "truncation": truncation,
             "passes": passes,
+            "diagnostics": diagnostics,
             "columns": asdict(plan.columns),
             "behavior": "estimated" if estimated else "logged",
             "policies": None if policies is None else {name: asdict(chosen) for name, chosen in policies.items()},
@@ -197,14 +202,14 @@ def _for_one_pass(plan: Plan, explicit: bool, remarks: list[str]) -> Plan:
     asked = {estimator for policy in plan.policies for estimator in policy.estimators}
     if plan.settings.horizon is None and "dr-bsl" in asked:
         raise UsageError("estimator 'dr-bsl' needs horizon= where the log is read once only")
-    if not asked & LATE:
+    if not asked & BLENDED:
         return plan
     reason = "the covariances that its blend is made of are known after a second reading: it needs passes=2"
     if explicit:
         raise UsageError(f"estimator 'magic' has no value after one reading: {reason}")
     remarks.append(f"magic was left out: {reason}")
     for policy in plan.policies:
-        plan = plan.without(policy.name, LATE)
+        plan = plan.without(policy.name, BLENDED)
     return plan
 
 

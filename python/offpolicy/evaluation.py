@@ -10,12 +10,13 @@ from typing import Any
 import polars as pl
 
 from offpolicy.bounds import Terms
+from offpolicy.diagnostics import Diagnostics
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.estimate import Estimate, IntervalSettings
 from offpolicy.estimators import ESTIMATORS, UNWEIGHTED
 from offpolicy.plan import BEHAVIOR
 from offpolicy.samples import Samples
-from offpolicy.verdict import Verdict, judge, unweighted, worst
+from offpolicy.verdict import Verdict, best, judge, judge_estimate, unweighted, worst
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Evaluation:
     """
 
     estimates: tuple[Estimate, ...]
-    diagnostics: pl.DataFrame
+    details: Diagnostics = field(repr=False)
     episodes: int
     steps: int
     horizon: int
@@ -82,13 +83,63 @@ class Evaluation:
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """The verdict on each target policy."""
+        """The verdict on each target policy: that on its best estimate."""
         found = []
-        for row in self.diagnostics.iter_rows(named=True):
-            used = {estimate.estimator for estimate in self.estimates if estimate.policy == row["policy"]}
-            modelled = used and used <= UNWEIGHTED
-            found.append(unweighted(row["policy"]) if modelled else judge(episodes=self.episodes, **row))
+        for policy in self.diagnostics["policy"]:
+            own = [estimate for estimate in self.estimates if estimate.policy == policy]
+            judged = {estimate.estimator: self.verdict_on(estimate) for estimate in own}
+            weighted = {name: verdict for name, verdict in judged.items() if name not in UNWEIGHTED}
+            found.append(best(weighted or judged or {"": self._weights[policy][0]}))
         return found
+
+    def verdict_on(self, estimate: Estimate) -> Verdict:
+        """Whether one estimate can be trusted.
+
+        >>> import offpolicy as op
+        >>> ev = op.evaluate(op.demo_log(), discount=0.9)
+        >>> ev.verdict_on(ev["is"]).level, ev.verdict_on(ev["dr"]).level
+        ('fragile', 'reliable')
+        """
+        if estimate.estimator in UNWEIGHTED:
+            return unweighted(estimate.policy)
+        weights, row = self._weights[estimate.policy]
+        return judge_estimate(weights, row, estimate.estimator, self._concentration[estimate.key])
+
+    @cached_property
+    def _weights(self) -> dict[str, tuple[Verdict, dict[str, Any]]]:
+        """The verdict on the weights of each target policy, and its row of the diagnostics."""
+        rows = self.diagnostics.iter_rows(named=True)
+        return {row["policy"]: (judge(row, self.episodes), row) for row in rows}
+
+    @cached_property
+    def _concentration(self) -> dict[tuple[str, str], float | None]:
+        rows = self.leverage.iter_rows(named=True)
+        return {(row["policy"], row["estimator"]): row["concentration"] for row in rows}
+
+    @property
+    def diagnostics(self) -> pl.DataFrame:
+        """What tells whether the weights can be trusted, a row a target policy; see `offpolicy.diagnostics`."""
+        return self.details.policies
+
+    @property
+    def by_step(self) -> pl.DataFrame:
+        """Effective sample size, mean weight and mean ratio of every step of each target policy.
+
+        >>> import offpolicy as op
+        >>> op.evaluate(op.demo_log(), discount=0.9).by_step.columns
+        ['policy', 'step', 'running', 'ess', 'mean_weight', 'mean_ratio']
+        """
+        return self.details.steps
+
+    @property
+    def leverage(self) -> pl.DataFrame:
+        """How each estimate moves without the trajectories that weigh most, and with their weights capped."""
+        return self.details.leverage
+
+    @property
+    def lengths(self) -> pl.DataFrame:
+        """How many episodes have which length."""
+        return self.details.lengths
 
     def values(self, estimator: str, policy: str | None = None) -> pl.DataFrame:
         """Per-trajectory values, from another scan: columns `episode` and `value`; their mean is the estimate.
@@ -107,11 +158,12 @@ class Evaluation:
 
         >>> import offpolicy as op
         >>> sorted(op.evaluate(op.demo_log(episodes=10)).to_dict())[:4]
-        ['diagnostics', 'episodes', 'estimates', 'horizon']
+        ['by_step', 'diagnostics', 'episodes', 'estimates']
         """
         rows = self.table.to_dicts()
         for row, estimate in zip(rows, self.estimates, strict=True):
             row["reason"] = estimate.reason
+            row["verdict"] = None if estimate.policy == BEHAVIOR else self.verdict_on(estimate).level
             if estimate.blend is not None:
                 row["blend"] = {str(steps): share for steps, share in estimate.blend.items()}
             interval = estimate.interval()
@@ -130,7 +182,7 @@ class Evaluation:
                 "policy": self.verdict.policy,
             },
             "estimates": rows,
-            "diagnostics": self.diagnostics.to_dicts(),
+            **self.details.to_dict(),
             "repairs": self.repairs,
             "notes": self.notes,
         }
@@ -144,8 +196,8 @@ def build(
     terms: Callable[[str], Terms],
     settings: IntervalSettings,
     samples: Samples,
-) -> tuple[tuple[Estimate, ...], pl.DataFrame, list[str]]:
-    """Estimates, diagnostics and notes from what the core found."""
+) -> tuple[tuple[Estimate, ...], list[str]]:
+    """Estimates and notes from what the core found."""
     episodes, notes, estimates = outcome["episodes"], [], []
     for row in outcome["estimates"]:
         policy, estimator = policies[row["policy"]], row["estimator"]
@@ -180,17 +232,7 @@ def build(
                 None if row["blend"] is None else dict(row["blend"]),
             )
         )
-    rows = [
-        {
-            "policy": policy,
-            "ess": weights["ess"],
-            "largest_share": weights["largest_share"],
-            "mean_weight": weights["mean"],
-        }
-        for policy, weights in zip(policies, outcome["weights"], strict=True)
-        if policy != BEHAVIOR
-    ]
-    return tuple(estimates), pl.DataFrame(rows), notes
+    return tuple(estimates), notes
 
 
 def _std_error(error: dict[str, float | None]) -> float | None:

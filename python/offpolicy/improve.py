@@ -11,43 +11,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import polars as pl
 
-from offpolicy import _core, plugins
+from offpolicy import _core
+from offpolicy.arguments import described, read_behavior, read_domain, read_fitter, read_fraction, read_settings
+from offpolicy.behavior import behavior_column
 from offpolicy.bounds import Bounds
 from offpolicy.candidates import find_candidates
-from offpolicy.columns import DEFAULT, Columns, PolicyColumns
+from offpolicy.columns import ESTIMATED, Columns, PolicyColumns
 from offpolicy.errors import UsageError
-from offpolicy.estimators import AVERAGED, WEIGHTED, check_ids, made_of
-from offpolicy.evaluate import ProgressFunction, evaluate
+from offpolicy.estimators import AVERAGED, WEIGHTED, check_ids
+from offpolicy.evaluate import ProgressFunction, check_choice, check_size, evaluate
 from offpolicy.evaluation import Evaluation
+from offpolicy.folds import fold_of
 from offpolicy.improvement import SCHEMA, BehaviorValue, Improvement
 from offpolicy.lower_bound import LowerBound
+from offpolicy.parted_log import default_names
 from offpolicy.plan import BEHAVIOR
 from offpolicy.protocols import Generator, ModelFitter, Policy, Setting
 from offpolicy.scoring import Score, Scoring
 from offpolicy.sources import FrameSource, ParquetSource, Source, open_log
+from offpolicy.tidy import tidy
 
-#: What generators and fitters read of a log besides its states.
-READ = ("episode", "step", "reward", "action", "terminal")
+#: Parts of the episodes of which each has its behaviour policy estimated from the others.
+PARTS = 2
 
 
 def improve(
     log: Any,
-    domain: Setting | str,
+    domain: str | Setting,
     *,
     generator: str | Generator | Mapping[str, Policy] = "mixture",
     fitter: str | ModelFitter = "tabular",
+    train_fraction: float = 0.5,
     estimator: str = "dr",
     caution: float | None = None,
-    interval: str | None = None,
-    confidence: float | None = None,
-    train_fraction: float = 0.5,
+    behavior: Any = None,
+    smoothing: float = 1.0,
+    discount: float | None = None,
+    horizon: int | None = None,
     columns: Columns | None = None,
-    baseline: float | None = None,
+    confidence: float | None = None,
+    interval: str | None = None,
     bounds: Bounds | None = None,
+    baseline: float | None = None,
+    order: str = "sorted",
     truncation: str | None = None,
     threads: int | None = None,
     progress: ProgressFunction | None = None,
@@ -57,27 +68,33 @@ def improve(
     Parameters
     ----------
     log
-        Any log that `evaluate` reads.
+        Any log that `evaluate` reads, with the columns of state and action.
     domain
-        What the log does not say: `op.domain(...)` or its name, or `op.LoggedDomain(...)`. Its discount and horizon are
-        those of all values.
+        What the log does not say: the name of a domain, one itself, or `op.LoggedDomain(...)`.
     generator
         Where candidates come from: a name, such as `"mixture"`, the paper's; any object with
         `candidates(log, domain)`; or a mapping of names to policies, which must not be made from this log.
     fitter
         Fits Q̂ to D_train, by name or as an object; a generator that is named and takes a fitter gets it too. But a
         candidate that brings a model of its D_train is evaluated with that.
+    train_fraction
+        How much of the log Q̂ gets where a candidate was made from none of it and the estimator needs Q̂.
     estimator
         One that averages values of trajectories: `is`, `step-is`, `dr`, `dr-bsl` or `dr-v2`.
     caution
         C of the score V − Cσ, at least 0; 1 by default.
-    interval, confidence, bounds
+    behavior, smoothing
+        None to take the probabilities of the log; otherwise how they are estimated, as in `cross_fit`, here from two
+        parts of the episodes, each from the other. The result says so.
+    discount, horizon
+        Those of the domain by default.
+    columns
+        The names of the log's columns; those of the state in the order of the domain's.
+    confidence, interval, bounds
         Another score: the lower bound of this level, 0.95 by default, by the interval of that name, and what is known
         for certain where the interval needs it (of rewards, what the domain knows); as in `evaluate`, but one-sided.
-    train_fraction
-        How much of the log Q̂ gets where a candidate was made from none of it and the estimator needs Q̂.
-    columns, baseline, truncation, threads
-        As in `evaluate`; states are in the columns that the domain names.
+    baseline, order, truncation, threads
+        As in `evaluate`.
     progress
         Called with the candidates evaluated so far, and all of them (None until they are known).
 
@@ -90,24 +107,33 @@ def improve(
     >>> best.winner, round(best.behavior.value, 3), round(best.candidates["score"].max(), 3)
     ('train 0.2, alpha 0', -0.009, 0.728)
     """
-    setting = plugins.domain(domain) if isinstance(domain, str) else domain
+    setting, columns = read_domain(domain, horizon, discount), columns or Columns()
     if bounds is None and interval is not None:
         bounds = Bounds.of(setting)
     bound = LowerBound.chosen(caution, interval, confidence, bounds)
     check_estimator(estimator, baseline)
-    if not 0 < train_fraction < 1:
-        raise UsageError(f"train_fraction must be between 0 and 1, not {train_fraction}")
-    columns, source = columns or Columns(), open_log(log)
-    common: dict[str, Any] = {"discount": setting.discount, "horizon": setting.horizon, "truncation": truncation}
-    own = _behavior(source, columns, threads=threads, **common)
+    check_choice("order", order, ("sorted", "any"))
+    check_size("threads", threads)
+    read_fitter(fitter)
+    estimated, train_fraction = read_behavior(behavior, smoothing), read_fraction(train_fraction)
+    numbers = read_settings(setting, baseline, truncation)
+    common: dict[str, Any] = {"discount": numbers.discount, "horizon": numbers.horizon, "truncation": truncation}
+    source = open_log(log)
+    files = source.files()
+    if order == "any":
+        source, _ = tidy(source, source.columns, columns, dedupe=False)
+    own = _behavior(source, columns, estimated is not None, threads=threads, **common)
+    table = _with_default_names(source, columns, setting)
+    kept = Columns(behavior_prob=columns.behavior_prob)
+    if estimated is not None:
+        table, kept = _with_estimates(table, setting, estimated, source), Columns(behavior_prob=ESTIMATED)
+        own = _behavior(open_log(table), kept, threads=threads, **common)
     value, low = own["mc"].value, bound.of(own["mc"])
     assert value is not None
     advance = progress or (lambda done, total: None)
     advance(0, None)
-    table = _with_default_names(source, columns)
     first_step = int(open_log(table).lazy().select(pl.col("step").min()).collect().item())
     found = find_candidates(generator, fitter, table, setting)
-    kept = Columns(behavior_prob=columns.behavior_prob, truncated=columns.truncated)
     settings = {**common, "columns": kept, "threads": threads, "baseline": baseline}
     scoring = Scoring(table, setting, estimator, fitter, train_fraction, first_step, settings)
     scores = scoring.scores(found, bound, advance)
@@ -122,22 +148,25 @@ def improve(
         bound=bound,
         kind=low.kind,
         verdict=None if best is None else best.verdict,
-        notes=own.notes,
+        notes=own.notes + (["the rows were sorted by episode and step first"] if order == "any" else []),
         settings={
             "domain": setting.name,
-            "generator": _name(generator),
-            "fitter": _name(fitter),
+            "generator": "policies" if isinstance(generator, Mapping) else described(generator),
+            "fitter": described(fitter),
             "estimator": estimator,
             "caution": bound.caution,
             "interval": bound.method,
             "confidence": bound.confidence,
             "train_fraction": train_fraction,
+            "behavior": None if behavior is None else described(behavior),
+            "smoothing": None if behavior is None else smoothing,
+            "order": order,
             **common,
             "baseline": baseline,
             "bounds": None if bounds is None else asdict(bounds),
             "columns": asdict(columns),
         },
-        sources=source.files(),
+        sources=files,
         version=_core.__version__,
     )
 
@@ -148,7 +177,7 @@ def check_estimator(estimator: str, baseline: float | None) -> None:
     others = f"choose one of {', '.join(AVERAGED)}"
     if estimator in WEIGHTED:
         raise UsageError(
-            f"estimator {estimator!r} is {made_of(estimator)}, biased in small samples and no average of the values of "
+            f"estimator {estimator!r} is made of ratios of sums, biased in small samples and no average of the values of "
             f"trajectories, which V − Cσ is made for; {others}"
         )
     if estimator == "mc":
@@ -159,11 +188,15 @@ def check_estimator(estimator: str, baseline: float | None) -> None:
         raise UsageError("estimator 'dr-bsl' needs baseline=, the constant c of its guess")
 
 
-def _behavior(source: Source, columns: Columns, **settings: Any) -> Evaluation:
+def _behavior(source: Source, columns: Columns, unweighted: bool = False, **settings: Any) -> Evaluation:
     """The behaviour policy's own value, from a scan that checks all that later ones read, its probabilities too."""
+    log = source if isinstance(source, FrameSource | ParquetSource) else source.lazy()
+    if unweighted:  # its probabilities are not there yet
+        return evaluate(log, estimators=["mc"], columns=columns, **settings)
     logged = columns.with_estimates(source.columns).need("behavior_prob", source.columns)
     policies = {"itself": PolicyColumns(target_prob=logged)}
-    return evaluate(_again(source), estimators=["mc", "is"], columns=columns, policies=policies, **settings)
+    settings["diagnostics"] = False
+    return evaluate(log, estimators=["mc", "is"], columns=columns, policies=policies, **settings)
 
 
 def _ranked(scores: list[Score]) -> list[Score]:
@@ -197,21 +230,17 @@ def _again(source: Source) -> Any:
     return source.paths if isinstance(source, ParquetSource) else source.lazy()
 
 
-def _with_default_names(source: Source, columns: Columns) -> Any:
+def _with_default_names(source: Source, columns: Columns, domain: Setting) -> Any:
     """The log as generators and fitters read it, who know columns by their default names alone."""
-    if columns.state:
-        raise UsageError("the columns of the state are those that the domain names in state_columns")
-    roles = [role for role in READ if columns.renamed(role)]
-    renamed = {columns.need(role, source.columns): getattr(DEFAULT, role) for role in roles}
-    if not renamed:
-        return _again(source)
-    hidden = [name for name in renamed.values() if name in source.columns and name not in renamed]
-    log = source.frame if isinstance(source, FrameSource) else source.lazy()
-    return log.drop(hidden).rename(renamed)
+    renamed = default_names(columns, domain, source.columns)
+    return _frame(source).with_columns(renamed) if renamed else _again(source)
 
 
-def _name(thing: Any) -> str:
-    """What the result calls a generator or fitter."""
-    if isinstance(thing, str):
-        return thing
-    return "policies" if isinstance(thing, Mapping) else type(thing).__name__
+def _with_estimates(table: Any, domain: Setting, how: dict[str, Any], keep: Source) -> Any:
+    """The log with the probabilities of the behaviour policy, each estimated from the other part of the episodes."""
+    log = _frame(open_log(table))
+    return log.with_columns(behavior_column(log, domain, partial(fold_of, folds=PARTS), PARTS, keep=keep, **how))
+
+
+def _frame(source: Source) -> Any:
+    return source.frame if isinstance(source, FrameSource) else source.lazy()

@@ -44,9 +44,9 @@ class OpeNamespace:
         """`offpolicy.annotate` of this frame: a frame of the same kind."""
         return annotate(self._frame, **options)
 
-    def cross_fit(self, **options: Any) -> CrossFit:
+    def cross_fit(self, domain: Setting | str, **options: Any) -> CrossFit:
         """`offpolicy.cross_fit` of this frame."""
-        return cross_fit(self._frame, **options)
+        return cross_fit(self._frame, domain, **options)
 
     def improve(self, domain: Setting | str, **options: Any) -> Improvement:
         """`offpolicy.improve` on this frame."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from offpolicy.columns import ESTIMATED, Columns, PolicyColumns, suggestion
 from offpolicy.errors import MissingColumnError, UsageError
-from offpolicy.estimators import ESTIMATORS, LATE, NEEDS
+from offpolicy.estimators import ESTIMATORS, BLENDED, NEEDS
 
 BEHAVIOR = "behavior"
 TARGET = "target"
@@ -66,6 +66,7 @@ class Plan:
     policies: tuple[Policy, ...]
     mc: bool  # the behaviour policy's own value
     check_only: bool = False
+    diagnostics: bool = False  # keep what tells whether weights can be trusted
     extra: tuple[tuple[str, str], ...] = field(default=())  # columns to check beyond those used
 
     @property
@@ -83,7 +84,7 @@ class Plan:
 
     def second(self) -> Plan:
         """The plan of the second pass: fewer estimators, hence fewer columns."""
-        late = {"step-wis", "wdr", *LATE} | ({"dr-bsl"} if self.settings.horizon is None else set())
+        late = {"step-wis", "wdr", *BLENDED} | ({"dr-bsl"} if self.settings.horizon is None else set())
         return self.keeping(late)
 
     def keeping(self, estimators: Collection[str], policy: str | None = None) -> Plan:
@@ -147,6 +148,7 @@ class Plan:
                     "truncated_as_terminal": self.settings.truncation == "as-terminal",
                     "problem_limit": self.settings.problem_limit,
                     "check_only": self.check_only,
+                    "diagnostics": self.diagnostics,
                 },
             }
         )

@@ -20,7 +20,7 @@ import polars as pl
 
 from offpolicy import _core, polars_calls
 from offpolicy.errors import TooLargeError, UsageError
-from offpolicy.estimators import LATE
+from offpolicy.estimators import BLENDED
 from offpolicy.plan import BEHAVIOR, Plan, Policy
 from offpolicy.protocols import Floats
 from offpolicy.sources import Source
@@ -61,7 +61,7 @@ class Samples:
 
     def values(self, policy: str, estimator: str, baseline: float | None = None) -> pl.DataFrame:
         """Per-trajectory values of an estimator: columns `episode` and `value`; `baseline` is another for `dr-bsl`."""
-        if estimator in LATE:
+        if estimator in BLENDED:
             raise UsageError(
                 f"{estimator} has no values of single trajectories, of whose sums it is a blend: ask for wdr"
             )

@@ -1,22 +1,45 @@
-"""Whether the weights of a log can carry an estimate, with the rule that decided.
+"""Whether the weights of a log can carry an estimate, with the rule that decided; the worst rule counts.
 
-Two things are looked at, of the weights c_H of a policy: their effective sample size, (Σc)²/Σc², and their mean, which
-is 1 in expectation where the logged probabilities are right and every action of the target policy is in the log:
+Of the weights c_H of a policy (`offpolicy.diagnostics` has what the rules read):
 
-    |c̄ − 1| > 5 SE(c̄),    SE(c̄) = c̄ √(1/ESS − 1/n)
+    unusable   ESS = (Σc)²/Σc² below 30
+               mean weight c̄ with |c̄ − 1| > 5 SE(c̄) and > 0.1, where SE(c̄) = c̄ √(1/ESS − 1/n): wrong propensities, or
+               actions of the target policy that the log never shows; no number of trajectories helps
+    fragile    ESS below 100
+               a heavy tail, k̂ > ½ (weights without a variance), unless the largest weight has under 0.5% of the total
+               an e-value above 1000 against the logged probabilities
 
-says that one of the two is not so, and then no number of trajectories helps.
+and of an estimate: it is fragile if one trajectory has more than a tenth of its variance; with dr and wdr, if the
+control variate is more than 5 standard errors from 0, so that v_hat does not belong to q_hat; or if it uses no weights,
+or blends a model in as magic does, for then nothing in the log can tell its bias. docs/verdict has the measurements
+behind these numbers.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from offpolicy.estimators import BLENDED
 
 FRAGILE_BELOW = 100
 UNUSABLE_BELOW = 30
 #: How far the mean weight may be from 1: in standard errors, and at all.
 MEAN_ERRORS, MEAN_DISTANCE = 5, 0.1
+#: Share of one trajectory in the variance of an estimate from which on its standard error cannot be trusted.
+CONCENTRATED = 0.1
+#: Shape of a tail from which on weights have no variance.
+HEAVY = 0.5
+#: A largest weight with no more than this share of the total is no tail, whatever its shape.
+SMALL_SHARE = 0.005
+#: log10 of the e-value from which on the logged probabilities are taken as wrong.
+EVIDENCE = 3
+#: Standard errors by which the control variate may be off.
+CONTROL_ERRORS = 5
+#: Estimators whose control variate that is.
+MODELLED = ("dr", "wdr")
 LEVELS = ("reliable", "fragile", "unusable")
 
 
@@ -38,24 +61,86 @@ class Verdict:
         return f"{self.level}: {self.rule}"
 
 
-def judge(policy: str, ess: float, largest_share: float, mean_weight: float, episodes: int) -> Verdict:
-    """The verdict on one policy, from its final weights."""
-    if ess > 0 and _far_from_one(mean_weight, ess, episodes):
-        rule = (
-            f"the mean weight is {mean_weight:.3g} where 1 is expected: the logged probabilities are wrong, or the "
-            f"target policy takes actions that the log never shows (policy {policy!r})"
-        )
-        return Verdict("unusable", rule, policy)
+def judge(row: Mapping[str, Any], episodes: int) -> Verdict:
+    """The verdict on a policy's weights, from its row of the diagnostics: the worst that any rule says."""
+    whose = f"(policy {row['policy']!r})"
+    found = [*_wrong_weights(row, episodes), *_few_weights(row, episodes), *_heavy_tail(row)]
+    level, rule = max(found, key=lambda each: LEVELS.index(each[0]))
+    return Verdict(level, f"{rule} {whose}", row["policy"])
+
+
+def judge_estimate(weights: Verdict, row: Mapping[str, Any], estimator: str, concentration: float | None) -> Verdict:
+    """The verdict on one estimate: that on the weights, unless one trajectory carries it or its model is not one."""
+    found = [
+        *(_blended(estimator) if estimator in BLENDED else []),
+        *_concentrated(estimator, concentration),
+        *(_wrong_model(row) if estimator in MODELLED else []),
+    ]
+    if weights.level != "reliable" or not found:
+        return weights
+    level, rule = found[0]
+    return Verdict(level, f"{rule} (policy {weights.policy!r})", weights.policy)
+
+
+def best(verdicts: Mapping[str, Verdict]) -> Verdict:
+    """The verdict on a policy: that on its best estimate, with the names of those that are worse."""
+    found = min(verdicts.values(), key=lambda verdict: LEVELS.index(verdict.level))
+    worse = [name for name, verdict in verdicts.items() if verdict.level != found.level]
+    return replace(found, rule=f"{found.rule}; less so: {', '.join(worse)}") if worse else found
+
+
+def _few_weights(row: Mapping[str, Any], episodes: int) -> Iterator[tuple[str, str]]:
+    ess = row["ess"]
     level, bound = "reliable", f"at least {FRAGILE_BELOW}"
     if ess < UNUSABLE_BELOW:
         level, bound = "unusable", f"below {UNUSABLE_BELOW}"
     elif ess < FRAGILE_BELOW:
         level, bound = "fragile", f"below {FRAGILE_BELOW}"
-    rule = (
-        f"effective sample size {ess:.1f} of {episodes} is {bound}; "
-        f"the largest weight has {largest_share:.1%} of the total (policy {policy!r})"
-    )
-    return Verdict(level, rule, policy)
+    share = f"the largest weight has {row['largest_share']:.1%} of the total"
+    yield level, f"effective sample size {ess:.1f} of {episodes} is {bound}; {share}"
+
+
+def _wrong_weights(row: Mapping[str, Any], episodes: int) -> Iterator[tuple[str, str]]:
+    mean, ess = row["mean_weight"], row["ess"]
+    if ess > 0 and (mean is None or _far_from_one(mean, ess, episodes)):
+        shown = "beyond the range of f64" if mean is None else f"{mean:.3g}"
+        yield (
+            "unusable",
+            f"the mean weight is {shown} where 1 is expected: the logged probabilities are wrong, or the target "
+            "policy takes actions that the log never shows",
+        )
+    evidence = row["log10_e_value"]
+    if evidence is not None and evidence >= EVIDENCE:
+        yield (
+            "fragile",
+            f"the mean ratio is {row['mean_ratio']:.6g} where at most 1 is expected (e-value 10^{evidence:.1f}): the "
+            "logged probabilities are wrong",
+        )
+
+
+def _heavy_tail(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    k = row["k_hat"]
+    if k is not None and k > min(row["k_limit"], HEAVY) and row["largest_share"] > SMALL_SHARE:
+        yield "fragile", f"the weights have a heavy tail: k̂ = {k:.2f} is above {min(row['k_limit'], HEAVY):.2f}"
+
+
+def _concentrated(estimator: str, share: float | None) -> Iterator[tuple[str, str]]:
+    if share is not None and share > CONCENTRATED:
+        yield "fragile", f"one trajectory has {share:.0%} of the variance of {estimator}"
+
+
+def _blended(estimator: str) -> Iterator[tuple[str, str]]:
+    yield "fragile", f"{estimator} leans on a model, and nothing in the log can tell its bias"
+
+
+def _wrong_model(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    mean, error = row["control_variate"], row["control_error"]
+    if mean is not None and error is not None and abs(mean) > CONTROL_ERRORS * error:
+        yield (
+            "fragile",
+            f"the control variate of dr is {mean:.3g}, {abs(mean) / error if error else math.inf:.1f} standard errors "
+            "from 0: v_hat is not the mean of q_hat under the target policy, or the weights are wrong",
+        )
 
 
 def unweighted(policy: str) -> Verdict:

@@ -1,5 +1,6 @@
 """The paper's Fig. 3 at a small size, against plain sums over trajectories."""
 
+import json
 import math
 import pickle
 from dataclasses import replace
@@ -9,7 +10,8 @@ import numpy as np
 import offpolicy as op
 import polars as pl
 import pytest
-from offpolicy.experiments import kdd98, runs
+from offpolicy.cli import main
+from offpolicy.experiments import kdd98, reproduction, runs
 from offpolicy.fitters.factored import Factored
 from offpolicy.fitters.recurrent import Recurrent
 from offpolicy.policies import Mixture
@@ -219,6 +221,38 @@ def test_it_is_at_the_size_of_the_paper(small):
     gifts = small.domain.trajectories["reward"]
     assert small.baseline == pytest.approx(sum(gifts) / len(gifts))
     assert small.domain.evaluation_fitter.particles == 5
+
+
+@pytest.fixture
+def epochs(monkeypatch):
+    """How long each network was fitted."""
+    seen, fit = [], Recurrent.fit
+
+    def fitted(fitter, log, domain):
+        seen.append(fitter.epochs)
+        return fit(fitter, log, domain)
+
+    monkeypatch.setattr(Recurrent, "fit", fitted)
+    return seen
+
+
+def test_quick_spares_the_preparation_and_says_so(small, epochs, monkeypatch, tmp_path, capsys):
+    whole = reproduction.PAPER["kdd98"]
+    assert (whole.make, whole.make_quick) == (kdd98.experiment, kdd98.quick_experiment)
+
+    def few(**options):
+        made = kdd98.quick_experiment(path="", donors=60, **options)
+        assert made.rollouts == kdd98.QUICK_ROLLOUTS < kdd98.ROLLOUTS
+        return replace(made, episodes=20, rollouts=50)
+
+    monkeypatch.setattr(reproduction, "PAPER", {"kdd98": replace(whole, make_quick=few, quick=2)})
+    assert main(["reproduce", "kdd98", "--quick", "--workers", "1", "--out", str(tmp_path)]) == 0
+    assert epochs == [kdd98.QUICK_EPOCHS]
+    said = "π_train of 3 epochs instead of 30, its truth by 5,000 roll-outs instead of 50,000"
+    assert f"quick: {said}" in capsys.readouterr().out
+    assert json.loads((tmp_path / "kdd98" / "result.json").read_text())["settings"]["quick"] == said
+    assert "kdd98: 2 runs, quick, synthetic donors" in (tmp_path / "kdd98" / "figure.svg").read_text()
+    assert "quick" not in small.settings()
 
 
 def run_of(ours, theirs, truth=20.0, truth_error=0.0):

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import offpolicy as op
-from offpolicy.cli.options import estimate_options, log_options
+from offpolicy.cli.options import estimate_options, log_options, order_option, truncation_option
 from offpolicy.cli.output import check_target, one_document, write_document
 from offpolicy.cli.progress import progress
 
@@ -17,16 +17,18 @@ from offpolicy.cli.progress import progress
 @log_options
 @click.option("--discount", type=float, default=1.0, show_default=True, help="γ, from 0 to 1.")
 @estimate_options
-@click.option("--order", type=click.Choice(["sorted", "any"]), default="sorted", help="any: sort the log first.")
+@order_option
 @click.option("--dedupe", type=click.Choice(["identical"]), help="Drop rows that are there twice.")
-@click.option("--truncation", type=click.Choice(["as-terminal"]), help="Take episodes that were cut as ended.")
+@truncation_option
 @click.option("--one-pass", is_flag=True, help="Read once; no standard errors of step-wis and wdr, no magic.")
+@click.option("--diagnostics", "explain", is_flag=True, help="Show what the verdict rests on, step by step.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the JSON document here.")
 def evaluate(
     log: tuple[str, ...],
     as_json: bool,
     out: Path | None,
     one_pass: bool,
+    explain: bool,
     estimators: tuple[str, ...],
     **settings: Any,
 ) -> int:
@@ -46,7 +48,9 @@ def evaluate(
     if as_json:
         click.echo(one_document(document))
     else:
-        from offpolicy.cli import show
+        from offpolicy.cli import show, show_diagnostics
 
         show.evaluation(ev, out)
+        if explain:
+            show_diagnostics.diagnostics(show.stdout(), ev)
     return 0

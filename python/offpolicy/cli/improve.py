@@ -8,16 +8,8 @@ from typing import Any
 import click
 
 import offpolicy as op
-from offpolicy.cli.names import check_name, make_domain
-from offpolicy.cli.options import (
-    bounds_options,
-    column_option,
-    json_option,
-    log_argument,
-    parameters_option,
-    read_mixture,
-    threads_option,
-)
+from offpolicy.cli.names import check_name, choose_fitter, make_domain
+from offpolicy.cli.options import bounds_options, driver_options, read_mixture, read_names
 from offpolicy.cli.output import check_target, check_writable, one_document
 from offpolicy.cli.progress import progress
 from offpolicy.domain_policies import domain_policy
@@ -28,22 +20,16 @@ from offpolicy.protocols import Domain, Policy
 
 
 @click.command()
-@log_argument
-@click.option("--domain", "domain_name", required=True, metavar="NAME", help="One that `offpolicy plugins` lists.")
-@parameters_option("--set", "parameters", "the domain")
+@driver_options
 @click.option("--generator", metavar="NAME", help="Where the candidates come from; by default mixture.")
 @click.option(
     "--policy",
     "policies",
     multiple=True,
     metavar="NAME",
-    help="Instead: a policy of the domain, or mix:NAME:ALPHA; may be repeated.",
+    callback=read_names,
+    help="Instead: a policy that the domain offers, or mix:NAME:ALPHA as in cross-fit. May be repeated.",
 )
-@click.option("--fitter", default="tabular", show_default=True, metavar="NAME", help="Makes the model that dr needs.")
-@click.option("--estimator", default="dr", show_default=True, metavar="ID", help=f"One of {', '.join(AVERAGED)}.")
-@click.option("--caution", type=float, help="C of the score V - Cσ; by default 1.")
-@click.option("--interval", type=click.Choice(list(METHODS)), help="Instead: the lower bound of this interval.")
-@click.option("--confidence", type=float, help="Level of that lower bound; by default 0.95.")
 @click.option(
     "--train-fraction",
     type=float,
@@ -51,24 +37,28 @@ from offpolicy.protocols import Domain, Policy
     show_default=True,
     help="How much of the log the model gets where candidates were made from none of it.",
 )
+@click.option("--estimator", default="dr", show_default=True, metavar="ID", help=f"One of {', '.join(AVERAGED)}.")
 @click.option("--baseline", type=float, help="The constant of dr-bsl.")
+@click.option("--caution", type=float, help="C of the score V - Cσ; by default 1.")
+@click.option("--confidence", type=float, help="Level of the lower bound of --interval; by default 0.95.")
+@click.option(
+    "--interval", type=click.Choice(list(METHODS)), help="Instead of V - Cσ: the lower bound of this interval."
+)
 @bounds_options
-@click.option("--truncation", type=click.Choice(["as-terminal"]), help="Take episodes that were cut as ended.")
-@column_option
-@threads_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="PATH",
     help="Write document and figure into this folder, or one of them into a file (.json, .svg, .png, .html).",
 )
-@json_option
 def improve(
     log: tuple[str, ...],
-    domain_name: str,
+    domain: str,
     parameters: dict[str, Any],
     generator: str | None,
     policies: tuple[str, ...],
+    fitter: str,
+    fitter_parameters: dict[str, Any],
     out: Path | None,
     as_json: bool,
     **settings: Any,
@@ -79,11 +69,10 @@ def improve(
     """
     if out is not None:
         check_files(out)
-    domain = make_domain(domain_name, parameters)
-    check_name("offpolicy_model_fitters", settings["fitter"])
-    settings["generator"] = choose_generator(generator, policies, domain)
+    made, fitted_by = make_domain(domain, parameters), choose_fitter(fitter, fitter_parameters)
+    candidates = choose_generator(generator, policies, made)
     with progress(hidden=as_json, doing="evaluating", unit="candidates") as advance:
-        best = op.improve(list(log), domain, progress=advance, **settings)
+        best = op.improve(list(log), made, generator=candidates, fitter=fitted_by, progress=advance, **settings)
     written = [] if out is None else best.save(out)
     if as_json:
         click.echo(one_document(best.to_dict()))

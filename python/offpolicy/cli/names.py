@@ -25,6 +25,7 @@ def make_domain(name: str, parameters: dict[str, Any]) -> Domain:
     return op.domain(check_name("offpolicy_domains", name), **parameters)
 
 
-def make_fitter(name: str, parameters: dict[str, Any]) -> ModelFitter:
-    """The model fitter of that name."""
-    return op.fitter(check_name("offpolicy_model_fitters", name), **parameters)
+def choose_fitter(name: str, parameters: dict[str, Any]) -> str | ModelFitter:
+    """The model fitter of that name, if it has parameters; otherwise the name, by which a result calls it."""
+    check_name("offpolicy_model_fitters", name)
+    return op.fitter(name, **parameters) if parameters else name

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from offpolicy.arguments import COUNTS
 from offpolicy.bounds import Bounds
 from offpolicy.columns import Columns, PolicyColumns, suggestion
 from offpolicy.estimators import ESTIMATORS
@@ -41,6 +42,29 @@ def log_options(command: Command) -> Command:
         ),
         click.option("--horizon", type=click.IntRange(min=1), help="H; by default the longest episode."),
         click.option("--density", is_flag=True, help="Probabilities are densities, which may exceed 1."),
+        threads_option,
+        json_option,
+    )
+
+
+def driver_options(command: Command) -> Command:
+    """What a command needs to fit models to a log: what the log does not say, and how it is read."""
+    return with_options(
+        command,
+        log_argument,
+        column_option,
+        click.option("--domain", required=True, metavar="NAME", help="What made the log; see `offpolicy plugins`."),
+        parameters_option("--set", "parameters", "the domain"),
+        click.option("--fitter", default="tabular", show_default=True, metavar="NAME", help="What fits the model."),
+        parameters_option("--fitter-set", "fitter_parameters", "the fitter"),
+        click.option(
+            "--behavior", type=click.Choice([COUNTS]), help="Estimate the behaviour probabilities, by counts."
+        ),
+        click.option("--smoothing", type=float, default=1.0, show_default=True, help="What is added to each count."),
+        click.option("--discount", type=float, help="γ; by default the domain's."),
+        click.option("--horizon", type=click.IntRange(min=1), help="H; by default the domain's."),
+        order_option,
+        truncation_option,
         threads_option,
         json_option,
     )
@@ -103,6 +127,18 @@ def column_option(command: Command) -> Command:
     return option(command)
 
 
+def order_option(command: Command) -> Command:
+    """`--order`, the same everywhere."""
+    choice = click.Choice(["sorted", "any"])
+    return click.option("--order", type=choice, default="sorted", help="any: sort the log first.")(command)
+
+
+def truncation_option(command: Command) -> Command:
+    """`--truncation`, the same everywhere."""
+    text = "Take episodes that were cut as ended."
+    return click.option("--truncation", type=click.Choice(["as-terminal"]), help=text)(command)
+
+
 def threads_option(command: Command) -> Command:
     """`--threads`, the same everywhere."""
     return click.option("--threads", type=click.IntRange(min=1), help="By default all cores.")(command)
@@ -137,6 +173,14 @@ def read_policies(
             raise click.BadParameter(f"policy {name!r} is there twice")
         policies[name] = read_policy(text)
     return policies or None
+
+
+def read_names(_context: click.Context, _option: click.Parameter, names: Sequence[str]) -> Sequence[str]:
+    """`--policy careful` and its like: a domain's policies, each once."""
+    for name in names:
+        if names.count(name) > 1:
+            raise click.BadParameter(f"policy {name!r} is there twice")
+    return names
 
 
 def read_policy(text: str) -> PolicyColumns:

@@ -18,7 +18,7 @@ ALL = "all"
 @click.command()
 @click.argument("name", metavar="EXPERIMENT")
 @click.option("--runs", type=click.IntRange(min=1), help="How many; the paper's number by default.")
-@click.option("--quick", is_flag=True, help="A few runs of each, about a minute.")
+@click.option("--quick", is_flag=True, help="A few runs of each in a minute; kdd98 has a rougher π_train and truth.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; one a processor by default.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same figure."

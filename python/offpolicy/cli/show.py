@@ -25,7 +25,7 @@ from offpolicy.cli.refusal import in_our_words
 from offpolicy.estimate import Estimate
 from offpolicy.evaluation import Evaluation
 from offpolicy.plan import BEHAVIOR
-from offpolicy.verdict import LEVELS
+from offpolicy.verdict import LEVELS, Verdict
 
 LOOK: dict[str, Any] = {
     "box": box.SIMPLE_HEAD,
@@ -54,8 +54,9 @@ def evaluation(ev: Evaluation, written: Path | None = None, folds: pl.DataFrame 
 
 
 def by_fold(folds: pl.DataFrame, widest: int, number: Callable[[float | None], str]) -> Table:
-    """The table of what each fold says alone."""
+    """The table of what each fold says alone, and why it lacks a number if one does."""
     table = Table(**LOOK)
+    folds = folds if folds["reason"].count() else folds.drop("reason")
     for head in folds.columns:
         table.add_column(head.replace("_", " "), justify="left" if folds[head].dtype == pl.String else "right")
     table.columns[1].overflow, table.columns[1].max_width = "fold", widest
@@ -192,6 +193,7 @@ def estimates(ev: Evaluation, widest: int, truth: float | None = None) -> Table:
         "std error",
         f"{100 * settings['confidence']:g}% {settings['interval']} interval",
         "ess",
+        "verdict",
     ]
     for head in heads + ["truth", "distance"] * (truth is not None):
         table.add_column(head, justify="right", no_wrap=True)
@@ -206,11 +208,17 @@ def estimates(ev: Evaluation, widest: int, truth: float | None = None) -> Table:
             number(estimate.std_error),
             ends(estimate.low, estimate.high, number),
             f"{estimate.ess:,.1f}",
+            NONE if estimate.policy == BEHAVIOR else level(ev.verdict_on(estimate)),
         ]
         if truth is not None:
             cells += beside(estimate, truth, number)
         table.add_row(cell(estimate.policy), estimate.estimator, *cells)
     return table
+
+
+def level(found: Verdict) -> Text:
+    """How far an estimate can be trusted."""
+    return Text(found.level, COLOURS[found.level])
 
 
 def ends(low: float | None, high: float | None, number: Callable[[float | None], str]) -> str:

@@ -20,9 +20,10 @@ import polars as pl
 
 from offpolicy.annotate import annotate
 from offpolicy.annotator import MODELLED
+from offpolicy.arguments import described
 from offpolicy.columns import Columns, PolicyColumns
 from offpolicy.errors import OffPolicyError
-from offpolicy.estimators import LATE, NEEDS
+from offpolicy.estimators import BLENDED, NEEDS
 from offpolicy.evaluate import evaluate
 from offpolicy.experiments.splits import cut, estimated
 from offpolicy.protocols import Domain, ModelFitter, Policy
@@ -51,11 +52,11 @@ class Comparison:
     def settings(self) -> dict[str, Any]:
         """All that the numbers depend on but the seed."""
         return {
-            "domain": _described(self.domain),
+            "domain": described(self.domain),
             "policies": list(self.policies),
             "estimators": [*self.estimators, *self.functions],
             "sizes": list(self.sizes),
-            "fitter": None if self.fitter is None else _described(self.fitter),
+            "fitter": None if self.fitter is None else described(self.fitter),
             "folds": self.folds,
             "baseline": self.baseline,
         }
@@ -78,7 +79,7 @@ class Comparison:
                 for i, (name, of) in enumerate(columns.items())
             }
         settings: dict[str, Any] = {"discount": self.domain.discount, "horizon": self.domain.horizon}
-        settings |= {"baseline": self.baseline, "threads": 1, "passes": 2 if LATE & set(self.estimators) else 1}
+        settings |= {"baseline": self.baseline, "threads": 1, "passes": 2 if BLENDED & set(self.estimators) else 1}
         found = estimated(log, columns, self.estimators, settings) if self.estimators else {}
         return {
             name: {estimator: found[name, estimator] for estimator in self.estimators}
@@ -137,9 +138,3 @@ def true_values(
 def needs_model(estimators: Sequence[str]) -> bool:
     """True if any of them needs Q̂, V̂ or R̂."""
     return any(set(NEEDS[estimator]) & set(MODELLED) for estimator in estimators)
-
-
-def _described(thing: object) -> str:
-    """What a result calls it: its own words, or its type where those are but an address."""
-    said = repr(thing)
-    return type(thing).__name__ if " at 0x" in said else said

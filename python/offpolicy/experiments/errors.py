@@ -49,9 +49,9 @@ class Errors:
         """e of each run."""
         return self._by[estimator, size][:, ALPHAS.index(alpha)]
 
-    def best_size(self, estimator: str, alpha: float) -> int:
+    def best_size(self, estimator: str, alpha: float, among: Sequence[int] | None = None) -> int:
         """The |D_test| of the least error in every second run; the other runs, `rest`, may then be asked about it."""
-        squares = {size: float(np.square(self(estimator, size, alpha)[::2]).mean()) for size in self.sizes}
+        squares = {size: float(np.square(self(estimator, size, alpha)[::2]).mean()) for size in among or self.sizes}
         return min(squares, key=squares.__getitem__)
 
     def rest(self, estimator: str, size: int, alpha: float) -> Floats:

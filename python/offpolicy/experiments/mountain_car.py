@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy import plugins
-from offpolicy.experiments.claims import Claim, better, every
+from offpolicy.experiments.claims import Claim
 from offpolicy.experiments.errors import Errors
+from offpolicy.experiments.split_claims import RIVALS, baseline, best_split, ends
 from offpolicy.experiments.splits import ALPHAS, Splits
 from offpolicy.protocols import Floats, Policy, States
 from offpolicy.simulation import draw
@@ -24,8 +25,6 @@ Probabilities = Callable[[States, NDArray[np.int64], int], Floats]
 
 SIZES = (10, 100, 1000, 2000, 3000, 4000, 4900, 4990)
 RUNS = 4000
-#: What the paper compares with.
-RIVALS = ("step-is", "step-wis")
 #: Starts a side; their square is the number of roll-outs a target.
 SIDE = 80
 
@@ -68,61 +67,9 @@ def rolled(domain: Any, states: States, probabilities: Probabilities, rng: np.ra
 
 def claims(errors: Errors) -> list[Claim]:
     """What the paper says of Fig. 1."""
+    every_alpha = [(alpha, rival) for alpha in ALPHAS for rival in RIVALS]
     return [
-        every(
-            "IS and WIS get better as |D_test| increases", [_grows(errors, name) for name in ("step-is", "step-wis")]
-        ),
-        every("REG gets worse as D_reg shrinks, for every α", [_regression(errors, alpha) for alpha in ALPHAS]),
-        every("DR is best at an intermediate |D_test|, for every α", [_between(errors, alpha) for alpha in ALPHAS]),
-        every(
-            "DR at its best split beats IS and WIS on all the data, for every α",
-            [_best_split(errors, alpha, rival) for alpha in ALPHAS for rival in RIVALS],
-        ),
-        *_baseline(errors),
+        *ends(errors),
+        best_split("DR at its best split beats IS and WIS on all the data, for every α", errors, every_alpha),
+        *baseline(errors),
     ]
-
-
-def _grows(errors: Errors, name: str) -> Claim:
-    few, names = errors.sizes[0], ("on all", f"on {errors.sizes[0]}")
-    parts = [
-        better(f"α={alpha}", errors(name, errors.total, alpha), errors(name, few, alpha), names) for alpha in ALPHAS
-    ]
-    return every(name, parts)
-
-
-def _regression(errors: Errors, alpha: float) -> Claim:
-    few, many = errors.sizes[0], errors.sizes[-1]
-    names = (f"REG at |D_test|={few}", f"at {many}")
-    return better(f"α={alpha}", errors("reg", few, alpha), errors("reg", many, alpha), names)
-
-
-def _between(errors: Errors, alpha: float) -> Claim:
-    size = errors.best_size("dr", alpha)
-    ends = [
-        better(str(end), errors.rest("dr", size, alpha), errors.rest("dr", end, alpha), (f"DR at {size}", f"at {end}"))
-        for end in (errors.sizes[0], errors.sizes[-1])
-    ]
-    return every(f"α={alpha}", ends)
-
-
-def _best_split(errors: Errors, alpha: float, rival: str) -> Claim:
-    size = errors.best_size("dr", alpha)
-    names = (f"DR at {size}", f"{rival} on all")
-    return better(f"α={alpha}", errors.rest("dr", size, alpha), errors.rest(rival, errors.total, alpha), names)
-
-
-def _baseline(errors: Errors) -> list[Claim]:
-    """DR-bsl against IS and WIS, at every |D_test| and α."""
-    found = []
-    for rival in RIVALS:
-        parts = [
-            better("", errors("dr-bsl", size, alpha), errors(rival, size, alpha), ("DR-bsl", rival))
-            for size in errors.sizes
-            for alpha in ALPHAS
-        ]
-        held = sum(part.verdict == "held" for part in parts)
-        lost = sum(part.verdict == "not held" for part in parts)
-        verdict = "held" if 2 * held > len(parts) else "not held" if 2 * lost >= len(parts) else "undecided"
-        evidence = f"better in {held} of {len(parts)} settings, worse in {lost}"
-        found.append(Claim(f"DR-bsl outperforms {rival} most of the time", verdict, evidence))
-    return found

@@ -35,7 +35,10 @@ Reader = Callable[[Any, Sequence[Run]], tuple[pl.DataFrame, list[Claim]]]
 
 @dataclass(frozen=True)
 class Paper:
-    """An experiment of the paper: how it is made, how many runs it has, what is read from them."""
+    """An experiment of the paper: how it is made, how many runs it has, what is read from them.
+
+    `quick` runs are done where a few will do, of the experiment that `make_quick` makes if making it takes long.
+    """
 
     figure: str
     domain: str
@@ -44,6 +47,7 @@ class Paper:
     make: Callable[..., Experiment]
     read: Reader
     draw: Callable[[pl.DataFrame, str], Any]
+    make_quick: Callable[..., Experiment] | None = None
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,7 @@ PAPER: Mapping[str, Paper] = {
         _over_sizes,
     ),
     "sailing": Paper("Fig. 2", "sailing", sailing.RUNS, 6, sailing.experiment, _splits(sailing.claims), _over_sizes),
-    "kdd98": Paper("Fig. 3", "kdd98", kdd98.RUNS, 6, kdd98.experiment, _donations, _over_alpha),
+    "kdd98": Paper("Fig. 3", "kdd98", kdd98.RUNS, 6, kdd98.experiment, _donations, _over_alpha, kdd98.quick_experiment),
     "safe-improvement": Paper(
         "Fig. 4", "mountain-car", safe_improvement.RUNS, 6, safe_improvement.experiment, _gains, figures.gains_over_size
     ),
@@ -129,8 +133,9 @@ def reproduce(
 ) -> Result:
     """Repeats an experiment of the paper and writes what was found to the folder `out`.
 
-    `runs` are the paper's unless given; `quick` does a few. With `resume` a folder that has runs is gone on with.
-    `options` are those of the experiment's domain, such as `{"substeps": 1}` for Mountain Car.
+    `runs` are the paper's unless given. `quick` does a few, and of an experiment that takes long to make a rougher one:
+    its settings say so, and neither goes on with the runs of the other. With `resume` a folder that has runs is gone on
+    with. `options` are those of the experiment's domain, such as `{"substeps": 1}` for Mountain Car.
     """
     folder = Path(out)
     check(name, folder, resume)
@@ -138,7 +143,8 @@ def reproduce(
     count = runs if runs is not None else paper.quick if quick else paper.runs
     if count < 1:
         raise UsageError(f"runs must be at least 1, not {count}")
-    experiment = paper.make(**(options or {}))
+    make = paper.make_quick if quick and paper.make_quick else paper.make
+    experiment = make(**(options or {}))
     folder.mkdir(parents=True, exist_ok=True)
     workers = workers or os.cpu_count() or 1
     clock = _Clock(folder / "time.json", workers, progress)
@@ -149,10 +155,11 @@ def reproduce(
     finally:
         clock.write()
     numbers, claims = paper.read(experiment, done)
-    result = Result(name, experiment.settings(), seed, count, numbers, claims, folder)
+    settings = experiment.settings()
+    result = Result(name, settings, seed, count, numbers, claims, folder)
     with whole_file(folder / "result.json") as beside:
         beside.write_text(json.dumps(result.to_dict(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    chosen = [f"{option} = {value}" for option, value in (options or {}).items()]
+    chosen = [f"{option} = {value}" for option, value in (options or {}).items()] + ["quick"] * ("quick" in settings)
     chart = paper.draw(numbers, ", ".join([f"{name}: {count} runs", *chosen]))
     for kind in ("svg", "png"):
         plotting.save(chart, folder / f"figure.{kind}")

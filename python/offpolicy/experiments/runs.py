@@ -3,6 +3,9 @@
 Run i draws from a random stream of its own, (seed, i), so that neither the number of processes nor their order changes
 its numbers. A finished run is a line of `runs.jsonl`; a line that was cut off by the end of a process is left out. When
 all are there the lines are put in order, so that the file too is the same for any way to get there.
+
+The first line is the head: the version of this format, and all that the runs depend on. Files of version 1 that are
+older than the word have none in their head.
 """
 
 from __future__ import annotations
@@ -22,11 +25,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from offpolicy import _core
 from offpolicy.errors import BadFileError, OffPolicyError, UsageError
 from offpolicy.files import whole_file
 
 #: Where the runs are.
 FILE = "runs.jsonl"
+#: Of its format.
+VERSION = 1
 #: What tells libraries how many threads to use.
 THREADS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 #: Seconds between looks for Ctrl-C.
@@ -65,7 +71,8 @@ def complete(
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Run]:
     """All runs in their order; those that are in the folder already are not done again."""
-    header = {"experiment": experiment.name, "seed": seed, "settings": experiment.settings()}
+    about = {"experiment": experiment.name, "seed": seed, "settings": experiment.settings()}
+    header = {"version": VERSION, **about}
     file = folder / FILE
     done = _finished(file, header, resume)
     todo = [index for index in range(runs) if index not in done]
@@ -102,11 +109,26 @@ def _finished(file: Path, header: dict[str, Any], resume: bool) -> dict[int, Run
     text = file.read_text(encoding="utf-8")
     whole = text[: text.rfind("\n") + 1]
     first, *rest = whole.splitlines() or [""]
-    if whole and first != json.dumps(header, allow_nan=False):
+    if whole and _head(file, first) != json.loads(json.dumps(header, allow_nan=False)):
         raise OffPolicyError(f"{file} has runs of other settings; choose another folder")
     if whole != text:
         file.write_text(whole, encoding="utf-8")
     return dict(_run(file, number, line) for number, line in enumerate(rest, start=2))
+
+
+def _head(file: Path, line: str) -> dict[str, Any]:
+    """What the first line says; refuses runs that are written in another way than ours."""
+    try:
+        head: dict[str, Any] = {"version": 1, **json.loads(line)}
+    except (ValueError, TypeError) as error:
+        raise BadFileError(str(file), f"its head, line 1, is damaged ({error}): choose another folder") from None
+    if head["version"] != VERSION:
+        raise BadFileError(
+            str(file),
+            f"its runs have version {head['version']!r} of the format, and offpolicy {_core.__version__} reads version "
+            f"{VERSION}: go on with the offpolicy that wrote them, or choose another folder",
+        )
+    return head
 
 
 def _run(file: Path, number: int, line: str) -> tuple[int, Run]:

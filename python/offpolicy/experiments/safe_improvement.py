@@ -140,7 +140,8 @@ class SafeImprovement:
 
     @property
     def _settings(self) -> dict[str, Any]:
-        return {"discount": self.domain.discount, "horizon": self.domain.horizon, "threads": 1}
+        numbers = {"discount": self.domain.discount, "horizon": self.domain.horizon}
+        return {**numbers, "threads": 1, "diagnostics": False}
 
     @property
     def _states(self) -> Columns:
@@ -188,11 +189,13 @@ class Gains:
             for estimator in ESTIMATORS
             for c, caution in enumerate(CAUTIONS)
         }
-        self._kept = {
-            key: np.array(
-                [[one is None for one in run["chosen"][key[0]][key[1]][CAUTIONS.index(key[2])]] for run in runs]
+        self._apart = {
+            (panel, estimator, caution): np.array(
+                [[0.0 if one is None else 1 - one[1] for one in run["chosen"][panel][estimator][c]] for run in runs]
             )
-            for key in self._by
+            for panel in PANELS
+            for estimator in ESTIMATORS
+            for c, caution in enumerate(CAUTIONS)
         }
 
     def __call__(self, panel: str, estimator: str, caution: float, size: int | None = None) -> Floats:
@@ -200,11 +203,16 @@ class Gains:
         gains = self._by[panel, estimator, caution]
         return gains.mean(axis=1) if size is None else gains[:, self.sizes.index(size)]
 
+    def apart(self, panel: str, estimator: str, caution: float) -> Floats:
+        """How far from π0 the recommended policy is: its share of π_train, 1 - α, or 0; the mean over all sizes."""
+        shares: Floats = self._apart[panel, estimator, caution].mean(axis=1)
+        return shares
+
     def numbers(self) -> pl.DataFrame:
         """A row for each point of the figure."""
         rows = []
         for (panel, estimator, caution), gains in self._by.items():
-            kept = self._kept[panel, estimator, caution].mean(axis=0)
+            kept = (self._apart[panel, estimator, caution] == 0).mean(axis=0)
             for i, (size, at_size) in enumerate(zip(self.sizes, gains.T, strict=True)):
                 error = float(at_size.std(ddof=1) / np.sqrt(len(at_size))) if len(at_size) > 1 else None
                 rows.append(
@@ -228,8 +236,9 @@ def claims(gains: Gains) -> list[Claim]:
 
 def _claims(gains: Gains, rival: str) -> list[Claim]:
     good, bad, largest = partial(gains, "maximize"), partial(gains, "minimize"), gains.sizes[-1]
-    most, least = CAUTIONS[-1], CAUTIONS[0]
+    apart, most, least = partial(gains.apart, "maximize"), CAUTIONS[-1], CAUTIONS[0]
     compared = [greater(f"C={c:g}", good("dr", c), good(rival, c), ("gain of DR", f"of {rival}")) for c in CAUTIONS]
+    farther = [greater(f"C={c:g}", apart("dr", c), apart(rival, c), ("1-α of DR", f"of {rival}")) for c in CAUTIONS]
     best = [
         no_less(f"{name}, C={c:g}", good(name, least), good(name, c), ("gain at C=0", f"at C={c:g}"), MARGIN)
         for name in (rival, "dr")
@@ -246,6 +255,7 @@ def _claims(gains: Gains, rival: str) -> list[Claim]:
     against = f"(IS: {rival})"
     return [
         every(f"with good candidates DR gains more than IS at the same C {against}", compared),
+        every(f"with good candidates IS does not accept policies as far from π0 as DR does {against}", farther),
         every(f"with good candidates both gain most at C=0 {against}", best),
         every(f"with bad candidates a smaller C is less safe {against}", less_safe),
         every(f"with bad candidates DR is as safe as IS at the same C, at |D|={largest} {against}", as_safe),

@@ -140,7 +140,7 @@ def estimated(
 ) -> dict[tuple[str, str], float]:
     """By policy and estimator. Steps from which on no trajectory has any weight count 0 in a weighted estimate."""
     try:
-        ev = evaluate(log, policies=policies, estimators=estimators, **settings)
+        ev = evaluate(log, policies=policies, estimators=estimators, diagnostics=False, **settings)
     except NoWeightError as error:
         plain = [name for name in estimators if name not in WEIGHTED]
         found = estimated(log, policies, plain, settings) if plain else {}

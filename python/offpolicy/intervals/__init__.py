@@ -9,9 +9,10 @@
     hcope          finite-sample  a sketch of values, given bounds     weighted estimators; bounds from below only
     anderson       finite-sample  a sketch of values, given bounds     weighted estimators
     likelihood     asymptotic     six sums of values and weights       weighted estimators, mc, reg
-    bootstrap      heuristic      replicates of sums                   magic
-    bootstrap-bca  heuristic      replicates of sums, and influence    magic
+    bootstrap      heuristic      replicates of sums
+    bootstrap-bca  heuristic      replicates of sums, and influence
 
+All refuse `magic`, whose value leans on a model: its error is more than its spread (docs/magic has by how much).
 A two-sided interval of level 1 − δ misses on each side with δ/2; a bound from one side has all of δ. Bounds on
 rewards, ratios and models are given, never seen. Whatever the state is, it does not depend on the order of
 trajectories, on how they are cut into files, or on threads; nor does an interval.
@@ -27,7 +28,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from offpolicy.errors import TooLargeError, UsageError
-from offpolicy.estimators import LATE, UNWEIGHTED, WEIGHTED, made_of
+from offpolicy.estimators import BLENDED, UNWEIGHTED, WEIGHTED
 from offpolicy.intervals import (
     anderson,
     bernstein,
@@ -59,14 +60,15 @@ class Method:
         method, estimator = request.method, request.estimator
         if self.only not in (None, request.side):
             raise WithheldError(f'{method} bounds a value from below only: ask for side="{self.only}"')
+        if estimator in BLENDED:
+            raise WithheldError(
+                f"the standard error of {estimator} is that of its blend, without the bias of the model in it: no "
+                "interval follows; wdr has one"
+            )
         if estimator not in self.refuses:
             return
-        if self.kind == "heuristic":
-            raise WithheldError(
-                f"{method} resamples sums; {estimator} would need its covariances of each resample anew"
-            )
         if estimator in WEIGHTED:
-            raise WithheldError(f"{method} holds for means of independent values; {estimator} is {made_of(estimator)}")
+            raise WithheldError(f"{method} holds for means of independent values; {estimator} is a ratio of sums")
         raise WithheldError(f"{method} is about weights, and {estimator} has none: ask for t")
 
 
@@ -80,8 +82,8 @@ METHODS = {
     "hcope": Method("finite-sample", hcope.ends, WEIGHTED, only="lower"),
     "anderson": Method("finite-sample", anderson.ends, WEIGHTED),
     "likelihood": Method("asymptotic", likelihood.ends, WEIGHTED | UNWEIGHTED),
-    "bootstrap": Method("heuristic", bootstrap.percentile, LATE),
-    "bootstrap-bca": Method("heuristic", bootstrap.bca, LATE),
+    "bootstrap": Method("heuristic", bootstrap.percentile),
+    "bootstrap-bca": Method("heuristic", bootstrap.bca),
 }
 
 

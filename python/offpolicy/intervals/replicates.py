@@ -29,6 +29,8 @@ from offpolicy.protocols import Floats
 #: Words of a product of matrices, and trajectories: few columns are done best in a cache, and many in large products,
 #: which the threads of a BLAS can share without waiting for each other all the time.
 WORDS, TRAJECTORIES, FEW, MANY_TRAJECTORIES = 64, 256, 8, 4096
+#: The exponent of the smallest float above 0, of which every float is a multiple.
+SMALLEST = -1074
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class Quanta:
         if not np.isfinite(largest).all():
             raise WithheldError("the product of so many ratios is beyond the range of f64")
         bits = 52 - math.ceil(math.log2(cls.most(n)))
-        return cls(n, np.where(largest > 0, np.ldexp(1.0, np.frexp(largest)[1] - bits), 1.0))
+        exponents = np.maximum(np.frexp(largest)[1] - bits, SMALLEST)
+        return cls(n, np.where(largest > 0, np.ldexp(1.0, exponents), 1.0))
 
     @staticmethod
     def most(n: int) -> float:

@@ -12,7 +12,7 @@ use crate::plan::{Pass, Plan};
 use crate::problem::Place;
 use crate::scaled::Scaled;
 use crate::step_sums::StepSums;
-use crate::sum::Sum;
+use crate::watch::Watch;
 
 /// A trajectory's own value of an estimator.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,10 +32,6 @@ pub struct PolicySums {
     pub moments: Vec<Moments>,
     /// Of `wis`.
     pub wis: WisSums,
-    /// Of the final weights ρ_{1:H}.
-    pub weights: Moments,
-    /// The largest of them.
-    pub largest_weight: Scaled,
     /// The last step at which a trajectory lost its weight.
     last_zero: u64,
     /// True once a trajectory kept its weight to the end.
@@ -51,7 +47,9 @@ pub struct PolicySums {
     /// Σ ψ_j ψ_k of `magic`.
     pub gram: Gram,
     /// Final weights by length.
-    pub ended: BTreeMap<u64, Sum>,
+    pub ended: BTreeMap<u64, Moments>,
+    /// What tells whether weights can be trusted, on request.
+    pub watch: Watch,
     /// On request.
     pub values: Vec<TrajectoryValue>,
 }
@@ -102,12 +100,18 @@ impl Accumulators {
 }
 
 impl PolicySums {
-    /// Notes the final weight of a trajectory that lost it at step `zero_at`, if it did.
-    pub fn end(&mut self, weight: Scaled, zero_at: Option<u64>) {
-        self.weights.add(weight);
-        self.largest_weight = self.largest_weight.max(weight);
+    /// Notes the final weight of a trajectory of so many steps that lost it at step `zero_at`, if it did.
+    pub fn end(&mut self, steps: u64, weight: Scaled, zero_at: Option<u64>) {
+        self.ended.entry(steps).or_default().add(weight);
         self.alive |= zero_at.is_none();
         self.last_zero = self.last_zero.max(zero_at.unwrap_or(0));
+    }
+
+    /// Of the final weights ρ_{1:H}.
+    pub fn weights(&self) -> Moments {
+        let mut all = Moments::default();
+        self.ended.values().for_each(|weights| all.merge(weights));
+        all
     }
 
     /// The first step t at which every weight is zero.
@@ -120,8 +124,6 @@ impl PolicySums {
             ours.merge(theirs);
         }
         self.wis.merge(&other.wis);
-        self.weights.merge(&other.weights);
-        self.largest_weight = self.largest_weight.max(other.largest_weight);
         self.last_zero = self.last_zero.max(other.last_zero);
         self.alive |= other.alive;
         self.weight.merge(&mut other.weight);
@@ -132,6 +134,7 @@ impl PolicySums {
         for (length, weight) in &other.ended {
             self.ended.entry(*length).or_default().merge(weight);
         }
+        self.watch.merge(other.watch);
         self.values.append(&mut other.values);
     }
 }

@@ -7,6 +7,7 @@ use crate::ids::Id;
 use crate::lanes::Lanes;
 use crate::plan::Work;
 use crate::problem::Place;
+use crate::watch::Excess;
 use crate::weights::Carry;
 
 /// How far a policy has come in the trajectory.
@@ -22,6 +23,8 @@ pub struct PolicyState {
     pub previous_ratio: f64,
     /// The step t at which ρ_{1:t} became 0.
     pub zero_at: Option<u64>,
+    /// ρ_t − 1, where the policy is watched.
+    pub excess: Excess,
 }
 
 /// A trajectory whose beginning has been seen.

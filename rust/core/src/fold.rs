@@ -11,6 +11,9 @@ use crate::table::StepTable;
 /// What eight steps add to an estimator, with before = γ^{t−1} ρ_{1:t−1} and after = γ^{t−1} ρ_{1:t}
 /// (or another table in the place of γ^{t−1}).
 pub trait Term {
+    /// How often a weight is a factor of the term.
+    const DEGREE: i64 = 1;
+
     /// The terms of some blocks, counted from the first of these.
     fn part(&self, blocks: Range<usize>) -> Self;
 
@@ -129,16 +132,17 @@ impl Piece<'_> {
 
     /// Adds the terms, without a table, to the sums of their steps.
     #[inline(always)]
-    pub fn scatter(&self, term: &impl Term, sums: &mut StepSums) {
+    pub fn scatter<T: Term>(&self, term: &T, sums: &mut StepSums) {
+        let exponent = T::DEGREE * self.exponent;
         let whole = 0..self.blocks().min(self.steps / LANES);
         let part = term.part(whole.clone());
         let (previous, current) = self.weights(whole.clone());
         let x = |i: usize| part.term(Block::load(&previous[i]), Block::load(&current[i]), i);
-        sums.add_blocks(self.block, whole.len(), x, self.exponent);
+        sums.add_blocks(self.block, whole.len(), x, exponent);
         if whole.end < self.blocks() {
             let (previous, current) = self.weights(whole.end..whole.end + 1);
             let x = term.term(Block::load(&previous[0]), Block::load(&current[0]), whole.end) * self.mask(whole.end);
-            sums.add_blocks(self.block + whole.end, 1, |_| x, self.exponent);
+            sums.add_blocks(self.block + whole.end, 1, |_| x, exponent);
         }
     }
 }

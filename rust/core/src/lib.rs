@@ -5,6 +5,7 @@
 
 pub mod accumulators;
 pub mod block;
+pub mod diagnosis;
 pub mod engine;
 pub mod episode;
 pub mod estimators;
@@ -13,6 +14,7 @@ pub mod gram;
 pub mod ids;
 pub mod inspect;
 pub mod lanes;
+pub mod largest;
 pub mod mdp;
 pub mod moments;
 pub mod normalisers;
@@ -30,5 +32,6 @@ pub mod steps;
 pub mod student;
 pub mod sum;
 pub mod table;
+pub mod watch;
 pub mod weights;
 pub mod wire;

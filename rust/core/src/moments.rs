@@ -1,15 +1,16 @@
-//! Mean and standard error of per-trajectory values from exact, mergeable sums.
+//! Mean and standard error of per-trajectory values from exact, mergeable sums, and how far one value carries them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::scaled::Scaled;
 use crate::sum::{Exact, Sum};
 
-/// Σx and Σx², both exact.
+/// Σx and Σx², both exact, and the least and the largest x.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Moments {
     sum: Sum,
     squares: Sum,
+    extremes: Option<(Scaled, Scaled)>,
 }
 
 impl Moments {
@@ -18,12 +19,48 @@ impl Moments {
         let (integer, exponent) = x.to_integer();
         self.sum.add_integer(integer.into(), exponent);
         self.squares.add_wide(i128::from(integer) * i128::from(integer), 2 * exponent);
+        self.stretch(x, x);
     }
 
     /// Adds all of another set.
     pub fn merge(&mut self, other: &Self) {
         self.sum.merge(&other.sum);
         self.squares.merge(&other.squares);
+        if let Some((low, high)) = other.extremes {
+            self.stretch(low, high);
+        }
+    }
+
+    fn stretch(&mut self, low: Scaled, high: Scaled) {
+        let (least, largest) = self.extremes.unwrap_or((low, high));
+        let least = if low.compare(least).is_lt() { low } else { least };
+        let largest = if high.compare(largest).is_gt() { high } else { largest };
+        self.extremes = Some((least, largest));
+    }
+
+    /// The largest x; 0 if there is none.
+    pub fn largest(&self) -> Scaled {
+        self.extremes.map_or(Scaled::ZERO, |(_, largest)| largest)
+    }
+
+    /// max (x − x̄)² / Σ (x − x̄)²: the share of one trajectory in the variance of n. 0 where there is no variance.
+    pub fn concentration(&self, n: u64) -> f64 {
+        if n < 2 {
+            return 0.0;
+        }
+        let spread = self.std_error(n) * self.std_error(n) * Scaled::from(n as f64) * Scaled::from((n - 1) as f64);
+        self.share(self.mean(n), spread)
+    }
+
+    /// max x² / Σ x², for influence values, whose mean is 0.
+    pub fn influence_concentration(&self) -> f64 {
+        self.share(Scaled::ZERO, self.squares.value())
+    }
+
+    fn share(&self, mean: Scaled, spread: Scaled) -> f64 {
+        let Some((least, largest)) = self.extremes.filter(|_| !spread.is_zero()) else { return 0.0 };
+        let square = |x: Scaled| ((x - mean) * (x - mean) / spread).lossy_f64();
+        square(least).max(square(largest)).min(1.0)
     }
 
     /// Σx / n.
@@ -54,6 +91,11 @@ impl Moments {
     pub fn total(&self) -> &Sum {
         &self.sum
     }
+
+    /// Σx².
+    pub fn squares(&self) -> &Sum {
+        &self.squares
+    }
 }
 
 #[cfg(test)]
@@ -73,6 +115,18 @@ mod tests {
         assert_eq!(m.mean(3).to_f64(), Some(big + ulp));
         assert!((m.std_error(3).to_f64().unwrap() * 3f64.sqrt() / ulp - 1.0).abs() < 1e-15);
         assert!(moments(&[0.1; 7]).std_error(7).is_zero());
+    }
+
+    #[test]
+    fn one_of_many_carries_the_variance() {
+        let m = moments(&[0.0, 0.0, 0.0, -8.0]);
+        assert_eq!(m.concentration(4), 0.75); // (−8 + 2)² of 36 + 3·4
+        assert_eq!(m.influence_concentration(), 1.0);
+        assert_eq!(moments(&[1.0, -1.0, 3.0, -3.0]).influence_concentration(), 0.45);
+        let mut merged = moments(&[0.0, -8.0]);
+        merged.merge(&moments(&[0.0, 0.0]));
+        assert_eq!((merged.concentration(4), merged.largest()), (0.75, Scaled::ZERO));
+        assert_eq!((moments(&[2.0; 3]).concentration(3), moments(&[2.0]).concentration(1)), (0.0, 0.0));
     }
 
     #[test]

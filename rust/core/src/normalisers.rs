@@ -128,7 +128,7 @@ impl WeightedMeans {
         for index in 0..longest {
             // Σ_i c_t over the trajectories that still run, and over those that ended before t.
             if let Some(weights) = sums.ended.get(&(index as u64)) {
-                ended.merge(weights);
+                ended.merge(weights.total());
             }
             let mut weight = sums.weight.sum(index);
             weight.merge(&ended);

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::accumulators::Accumulators;
+use crate::diagnosis::Diagnosis;
 use crate::estimators::Estimator;
 use crate::estimators::magic::Blend;
 use crate::normalisers::Normalisers;
@@ -36,6 +37,8 @@ pub struct Estimate {
     pub value: Number,
     /// Its standard error; None for a single trajectory.
     pub std_error: Option<Number>,
+    /// The largest share of one trajectory in its variance, where that is known.
+    pub concentration: Option<f64>,
     /// Of `magic`: the numbers of steps after which the model goes on, and their shares.
     pub blend: Option<Vec<(usize, f64)>>,
 }
@@ -51,6 +54,8 @@ pub struct Weights {
     pub mean: f64,
     /// First step at which every weight is zero.
     pub dead_from: Option<u64>,
+    /// Whether they can be trusted, on request.
+    pub diagnosis: Option<Diagnosis>,
 }
 
 /// All that an evaluation found.
@@ -62,8 +67,8 @@ pub struct Outcome {
     pub steps: u64,
     /// H
     pub horizon: u64,
-    /// Length of the shortest trajectory.
-    pub shortest: u64,
+    /// Number of trajectories by length.
+    pub lengths: Vec<(u64, u64)>,
     /// In the plan's order.
     pub estimates: Vec<Estimate>,
     /// Of each policy.
@@ -101,25 +106,34 @@ impl Outcome {
                     Estimator::StepWis | Estimator::Wdr => own.influence_error(n),
                     _ => own.std_error(n),
                 });
+                let concentration = known.then(|| match estimator {
+                    Estimator::Wis => None,
+                    Estimator::StepWis | Estimator::Wdr => Some(own.influence_concentration()),
+                    _ => Some(own.concentration(n)),
+                });
                 let (value, std_error) = (value.unwrap_or_default().into(), std_error.map(Number::from));
-                estimates.push(Estimate { policy: p, estimator, value, std_error, blend: None });
+                let concentration = concentration.flatten();
+                estimates.push(Estimate { policy: p, estimator, value, std_error, concentration, blend: None });
             }
         }
-        let weights = first.policies.iter().map(|sums| {
-            let total = sums.weights.total().value();
-            let share = if total.is_zero() { Scaled::ZERO } else { sums.largest_weight / total };
+        let weights = plan.policies.iter().zip(&first.policies).map(|(policy, sums)| {
+            let weights = sums.weights();
+            let total = weights.total().value();
+            let share = if total.is_zero() { Scaled::ZERO } else { weights.largest() / total };
+            let watched = plan.watches(policy, Pass::First);
             Weights {
-                ess: sums.weights.effective_size(),
+                ess: weights.effective_size(),
                 largest_share: share.lossy_f64(),
-                mean: sums.weights.mean(n).lossy_f64(),
+                mean: weights.mean(n).lossy_f64(),
                 dead_from: sums.dead_from(),
+                diagnosis: watched.then(|| Diagnosis::new(plan, policy, sums, &first.lengths)),
             }
         });
         Self {
             episodes: n,
             steps: first.steps(),
             horizon: normalisers.horizon,
-            shortest: first.lengths.keys().next().copied().unwrap_or(0),
+            lengths: first.lengths.iter().map(|(&length, &count)| (length, count)).collect(),
             estimates,
             weights: weights.collect(),
         }
@@ -133,5 +147,5 @@ fn magic(plan: &Plan, normalisers: &Normalisers, second: &Accumulators, policy: 
         Blend::new(&returns, &mut second.policies[policy].gram.clone(), normalisers.episodes);
     let (value, std_error) = (value.into(), std_error.map(Number::from));
     let blend = Some(lengths.into_iter().zip(shares).collect());
-    Some(Estimate { policy, estimator: Estimator::Magic, value, std_error, blend })
+    Some(Estimate { policy, estimator: Estimator::Magic, value, std_error, concentration: None, blend })
 }

@@ -81,6 +81,8 @@ pub struct Plan {
     pub problem_limit: usize,
     /// Look for problems only.
     pub check_only: bool,
+    /// Keep what tells whether weights can be trusted.
+    pub diagnostics: bool,
 }
 
 /// The table in the place of γ^{t−1}.
@@ -122,6 +124,8 @@ pub enum Form {
 pub enum StepForm {
     /// Σ c_t
     Weight,
+    /// Σ c_t²
+    SquaredWeight,
     /// Σ c_t r_t
     Reward,
     /// Σ c_t (r_t − Q̂_t)
@@ -192,16 +196,31 @@ impl Plan {
             };
             Some(Work { estimator, terms })
         };
-        policy.estimators.iter().filter_map(item).collect()
+        let mut work: Vec<Work> = policy.estimators.iter().filter_map(item).collect();
+        // Step-IS less DR is the control variate.
+        if self.watches(policy, pass) && work.iter().any(|w| w.estimator == Dr) {
+            let terms = vec![(Discount, F::StepIs)];
+            work.extend((!policy.estimators.contains(&StepIs)).then_some(Work { estimator: StepIs, terms }));
+        }
+        work
+    }
+
+    /// True where a pass keeps what tells whether a policy's weights can be trusted.
+    pub fn watches(&self, policy: &Policy, pass: Pass) -> bool {
+        self.diagnostics && pass == Pass::First && policy.ratio != Ratio::One && !policy.estimators.is_empty()
     }
 
     /// The sums over trajectories for each step that the first pass keeps.
     pub fn step_forms(&self, policy: &Policy, pass: Pass) -> Vec<StepForm> {
         let wants = |estimator| pass == Pass::First && policy.estimators.contains(&estimator);
         let mut forms = vec![];
+        let watches = self.watches(policy, pass);
         let doubly_robust = wants(Estimator::Wdr) || wants(Estimator::Magic);
-        if wants(Estimator::StepWis) || doubly_robust {
+        if wants(Estimator::StepWis) || doubly_robust || watches {
             forms.push(StepForm::Weight);
+        }
+        if watches {
+            forms.push(StepForm::SquaredWeight);
         }
         if wants(Estimator::StepWis) {
             forms.push(StepForm::Reward);

@@ -4,6 +4,7 @@
 //! Every operation rounds exactly as the f64 operation does wherever that one stays in range, so a computation may
 //! move between the two forms without changing a bit.
 
+use std::cmp::Ordering;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use serde::{Deserialize, Serialize};
@@ -117,12 +118,15 @@ impl Scaled {
         (self.is_zero() || self.exponent.abs() <= ORDINARY).then(|| self.mantissa * exp2(self.exponent))
     }
 
-    /// The larger of two values that are not negative.
-    pub fn max(self, other: Self) -> Self {
+    /// The order of numbers.
+    pub fn compare(self, other: Self) -> Ordering {
         let key = |x: Self| {
-            if x.is_zero() { (i64::MIN, 0.0) } else { (x.exponent, x.mantissa) }
+            let size = x.exponent.saturating_add(i64::MAX / 2);
+            let signed = if x.is_zero() { 0 } else { size.max(1) * x.mantissa.signum() as i64 };
+            (signed, x.mantissa)
         };
-        if key(other) > key(self) { other } else { self }
+        let ((size, mantissa), (their_size, theirs)) = (key(self), key(other));
+        size.cmp(&their_size).then(mantissa.total_cmp(&theirs))
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use offpolicy_core::problem::Place;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
+use parquet::schema::types::SchemaDescriptor;
 use pyo3::prelude::*;
 
 use crate::columns::{Columns, check_types};
@@ -120,12 +121,19 @@ fn cut(source: &Source, index: usize, groups: Option<Vec<usize>>) -> Vec<Unit> {
     units
 }
 
+/// Columns by their whole names: one may have a dot in it.
+fn projection(schema: &SchemaDescriptor, names: &[&str]) -> ProjectionMask {
+    let fields = schema.root_schema().get_fields().iter().enumerate();
+    let wanted = fields.filter(|(_, field)| names.contains(&field.name())).map(|(index, _)| index);
+    ProjectionMask::roots(schema, wanted)
+}
+
 /// Reads a unit; false if the work is to stop.
 fn read(worker: &mut Worker, source: &Source, unit: &Unit, batch_rows: usize) -> Result<bool, Failure> {
     let why = |error: &dyn std::fmt::Display| failed(&source.path, error);
     let file = File::open(&source.path).map_err(|error| why(&error))?;
     let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, source.metadata.clone());
-    let mask = ProjectionMask::columns(builder.parquet_schema(), worker.spec.names());
+    let mask = projection(builder.parquet_schema(), &worker.spec.names());
     let builder = builder.with_projection(mask).with_row_groups(unit.groups.clone()).with_batch_size(batch_rows);
     let mut row = unit.row;
     for batch in builder.build().map_err(|error| why(&error))? {

@@ -14,6 +14,7 @@ use crate::normalisers::{Normalisers, Tables};
 use crate::plan::{Pass, Plan, Policy, Ratio, StepForm, Work};
 use crate::ratios::{Mixed, Quotients, Ratios};
 use crate::scaled::Scaled;
+use crate::watch::Leader;
 use crate::weights::Weights;
 use terms::{Fold, Source, by_blocks};
 
@@ -31,12 +32,16 @@ pub struct Engine {
     needed: Vec<bool>,
     tables: Tables,
     arch: pulp::Arch,
-    /// Policies that are mixed, and their ratios.
-    is_base: Vec<bool>,
+    /// Policies that are watched.
+    watched: Vec<bool>,
+    /// Policies whose ratios are read more than once, and these.
+    keeps_rho: Vec<bool>,
     rho: Vec<Vec<Eight>>,
     c: Weights,
     previous_ratio: Vec<f64>,
     room: Vec<Eight>,
+    /// Of the trajectory that is being closed, in the order of its work.
+    values: Vec<Scaled>,
 }
 
 /// Whole blocks of rows: `valid` of them exist, the rest is padding.
@@ -61,6 +66,7 @@ impl Engine {
     /// An engine for one pass over (a part of) a log.
     pub fn new(plan: Plan, pass: Pass, normalisers: Option<&Normalisers>) -> Self {
         let work: Vec<Vec<Work>> = plan.policies.iter().map(|policy| plan.work(policy, pass)).collect();
+        let watched: Vec<bool> = plan.policies.iter().map(|policy| plan.watches(policy, pass)).collect();
         Self {
             sums: Accumulators::new(&plan, pass),
             needed: needed(&plan, pass, &work),
@@ -68,11 +74,13 @@ impl Engine {
             step_forms: plan.policies.iter().map(|policy| plan.step_forms(policy, pass)).collect(),
             tables: Tables::new(&plan, normalisers),
             arch: pulp::Arch::new(),
-            is_base: bases(&plan),
+            keeps_rho: bases(&plan).iter().zip(&watched).map(|(base, watched)| base | watched).collect(),
+            watched,
             rho: vec![vec![]; plan.policies.len()],
             c: Weights::default(),
             previous_ratio: vec![],
             room: vec![],
+            values: vec![],
             plan,
             pass,
         }
@@ -138,7 +146,7 @@ impl Engine {
     fn fold_policy<S: pulp::Simd>(&mut self, simd: S, p: usize, state: &mut PolicyState, rows: &Rows) {
         let policy = &self.plan.policies[p];
         let (bases, rest) = self.rho.split_at_mut(p);
-        if self.is_base[p] {
+        if self.keeps_rho[p] {
             let rho = &mut rest[0];
             rho.resize(rows.len / LANES, [1.0; LANES]);
             match policy.ratio {
@@ -169,7 +177,7 @@ impl Engine {
                     c.room(blocks - done).fill(1.0);
                     blocks - done
                 }
-                _ if self.is_base[p] => carry.cumulate(simd, &&self.rho[p][done..blocks], steps, c),
+                _ if self.keeps_rho[p] => carry.cumulate(simd, &&self.rho[p][done..blocks], steps, c),
                 Ratio::Probabilities { behavior, target } => {
                     let (behavior, target) = (&rows.slot(behavior)[done..], &rows.slot(target)[done..]);
                     carry.cumulate(simd, &Quotients { behavior, target }, steps, c)
@@ -182,15 +190,20 @@ impl Engine {
             let whole = count > 0;
             let count = count.max(1);
             let steps = (rows.valid - at).min(count * LANES);
-            let wild;
-            let (c, scaled): (&[f64], Option<&[Scaled; LANES + 1]>) = if whole {
-                (self.c.get(count), None)
-            } else {
+            let wild = (!whole).then(|| {
                 let rho = scaled_ratio(&self.plan, p, rows, row);
-                wild = state.carry.cumulate_scaled(rho, steps);
-                (&[], Some(&wild))
-            };
+                (rho, state.carry.cumulate_scaled(rho, steps))
+            });
+            let scaled = wild.as_ref().map(|(_, c)| c);
+            let c = if whole { self.c.get(count) } else { &[] };
             let piece = Piece { c, exponent, block, steps };
+            if self.watched[p] {
+                let ratio = &mut self.sums.policies[p].watch.ratio;
+                match wild {
+                    None => state.excess.watch(&piece, &self.rho[p][done..done + count], ratio),
+                    Some((rho, _)) => state.excess.watch_scaled(&piece, rho, ratio),
+                }
+            }
             let source = Source { columns: rows.columns, policy, reward: self.plan.reward, row };
             let target = Fold { piece: &piece, scaled, source };
             let mut lanes = &mut state.lanes[..];
@@ -228,6 +241,7 @@ impl Engine {
             let (weight, tables) = (state.carry.value(), &self.tables.policies[p]);
             let sums = &mut self.sums.policies[p];
             let mut lanes = &state.lanes[..];
+            self.values.clear();
             for (work, moments) in self.work[p].iter().zip(&mut sums.moments) {
                 let (own, others) = lanes.split_at(work.lanes());
                 lanes = others;
@@ -241,6 +255,7 @@ impl Engine {
                     (Estimator::Wis, Pass::Values) => weight * returns * tables.wis,
                     (Estimator::Wis, _) => {
                         sums.wis.add(weight, returns);
+                        self.values.push(Scaled::ZERO);
                         continue;
                     }
                     (Estimator::Reg, _) => reg::value(state.first_v_hat),
@@ -254,12 +269,24 @@ impl Engine {
                 } else {
                     moments.add(value);
                 }
+                self.values.push(value);
             }
             if self.pass == Pass::First {
-                sums.end(weight, state.zero_at);
-                if !self.step_forms[p].is_empty() {
-                    sums.ended.entry(open.steps).or_default().add(weight);
+                sums.end(open.steps, weight, state.zero_at);
+            }
+            if self.watched[p] {
+                let values = || self.work[p].iter().map(|work| work.estimator).zip(&self.values);
+                let value_of = |estimator| values().find(|&(own, _)| own == estimator).map(|(_, &value)| value);
+                if let (Some(dr), Some(step_is)) = (value_of(Estimator::Dr), value_of(Estimator::StepIs)) {
+                    sums.watch.control.add(step_is - dr);
                 }
+                sums.watch.end(weight, &state.excess, &open.id, || Leader {
+                    episode: open.id.clone(),
+                    weight,
+                    returns,
+                    first_v_hat: state.first_v_hat.into(),
+                    values: self.values.clone(),
+                });
             }
         }
     }

@@ -16,6 +16,7 @@ use crate::plan::{Form, Policy, StepForm, Table};
 use crate::scaled::Scaled;
 use crate::step_sums::StepSums;
 use crate::table::StepTable;
+use crate::watch::SquaredWeight;
 
 /// A column or table from an index on, by blocks.
 #[inline(always)]
@@ -128,6 +129,7 @@ impl<'a> Fold<'a> {
         let (q_hat, v_hat) = (source.get(source.policy.q_hat), source.get(source.policy.v_hat));
         match form {
             StepForm::Weight => self.scatter(&Weight, &mut sums.weight),
+            StepForm::SquaredWeight => self.scatter(&SquaredWeight, &mut sums.watch.squared_weight),
             StepForm::Reward => self.scatter(&StepIs { reward }, &mut sums.reward),
             StepForm::Residual => self.scatter(&Residual { reward, q_hat }, &mut sums.residual),
             StepForm::Value => self.scatter(&Value { v_hat }, &mut sums.value),

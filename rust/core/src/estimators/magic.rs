@@ -188,8 +188,8 @@ impl Blend {
 
 /// Ω̂ + b̂ b̂ᵀ in units that f64 can hold.
 fn errors(covariance: &[Vec<Scaled>], bias: &[Scaled]) -> Vec<Vec<f64>> {
-    let sizes = (0..bias.len()).map(|j| covariance[j][j].positive().sqrt().max(bias[j]));
-    let unit = sizes.fold(Scaled::ZERO, Scaled::max).exponent();
+    let sizes = (0..bias.len()).flat_map(|j| [covariance[j][j].positive().sqrt(), bias[j]]);
+    let unit = sizes.max_by(|a, b| a.compare(*b)).unwrap_or_default().exponent();
     let entry = |j: usize, k: usize| (covariance[j][k] + bias[j] * bias[k]).relative_to(2 * unit);
     (0..bias.len()).map(|j| (0..bias.len()).map(|k| entry(j, k)).collect()).collect()
 }

@@ -1,0 +1,118 @@
+"""Measure how often intervals cover the truth, and what the verdict says of them, on problems from easy to hopeless:
+
+    python benches/measure_verdict.py [--runs 500] [--out docs/verdict]
+
+Writes `table.json`: a row a problem, size and estimator, with the coverage of its 95% t interval, how often its verdict
+was what, and the medians of the diagnostics; and the same coverage by ranges of each diagnostic. `README.md`
+shows both.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import offpolicy as op
+import polars as pl
+from hard_problems import Setting, settings
+from offpolicy import verdict
+from offpolicy.verdict import LEVELS
+from verdict_page import page
+
+SIZES = (30, 100, 300, 1000, 5000)
+ESTIMATORS = ("is", "step-is", "wis", "step-wis", "dr", "wdr")
+#: Ranges of the diagnostics by which coverage is told.
+RANGES = {
+    "ess": (10, 30, 100, 300, 1000),
+    "k_hat": (0.0, 0.2, 0.4, 0.5, 0.6, 0.7),
+    "concentration": (0.02, 0.05, 0.1, 0.2, 0.4),
+}
+
+
+def measured(number: int, setting: Setting, n: int, runs: int) -> Iterator[dict]:
+    """A row a run and estimator."""
+    for run in range(runs):
+        log = setting.draw(np.random.default_rng([number, n, run]), n)
+        ev = op.evaluate(log, discount=setting.discount, threads=1)
+        found = ev.diagnostics.row(0, named=True)
+        about = {name: found[name] for name in ("ess", "k_hat", "largest_share", "mean_weight")}
+        shares = dict(ev.leverage.select("estimator", "concentration").iter_rows())
+        for name in ESTIMATORS:
+            if name in shares:
+                estimate = ev[name]
+                covers = estimate.low is not None and estimate.low <= setting.value <= estimate.high
+                level = ev.verdict_on(estimate).level
+                yield {
+                    "n": n,
+                    "estimator": name,
+                    "covers": covers,
+                    "level": level,
+                    "concentration": shares[name],
+                } | about
+
+
+def by_setting(runs: pl.DataFrame) -> list[dict]:
+    """A row a problem, size and estimator."""
+    medians = [pl.col(name).median().round(4) for name in ("ess", "k_hat", "largest_share", "concentration")]
+    levels = [(pl.col("level") == level).mean().round(4).alias(level) for level in LEVELS]
+    trusted = pl.col("covers").filter(pl.col("level") == "reliable").mean().round(4).alias("coverage_if_reliable")
+    keys = ("setting", "n", "estimator")
+    found = runs.group_by(keys, maintain_order=True)
+    return found.agg(
+        pl.len().alias("runs"), pl.col("covers").mean().alias("coverage"), trusted, *levels, *medians
+    ).to_dicts()
+
+
+def passed() -> dict[str, pl.Expr]:
+    """What each rule of the verdict lets pass as reliable."""
+    error = pl.col("mean_weight") * (1 / pl.col("ess") - 1 / pl.col("n")).clip(0).sqrt()
+    off = (pl.col("mean_weight") - 1).abs()
+    small = pl.col("largest_share") <= verdict.SMALL_SHARE
+    return {
+        "ess": pl.col("ess") >= verdict.FRAGILE_BELOW,
+        "mean_weight": off <= pl.max_horizontal(verdict.MEAN_ERRORS * error, verdict.MEAN_DISTANCE),
+        "k_hat": pl.col("k_hat").is_null() | (pl.col("k_hat") <= verdict.HEAVY) | small,
+        "concentration": pl.col("concentration").is_null() | (pl.col("concentration") <= verdict.CONCENTRATED),
+    }
+
+
+def by_range(runs: pl.DataFrame, name: str) -> list[dict]:
+    """Coverage between the limits of one diagnostic, where all other rules let the estimate pass as reliable."""
+    chosen = runs.filter(*(rule for other, rule in passed().items() if other != name))
+    if name == "k_hat":
+        chosen = chosen.filter(pl.col("largest_share") > verdict.SMALL_SHARE)
+    limits = [-np.inf, *RANGES[name], np.inf]
+    rows = []
+    for low, high in pairwise(limits):
+        part = chosen.filter(pl.col(name).is_between(low, high, closed="left"))["covers"]
+        ends = [None if np.isinf(end) else end for end in (low, high)]
+        rows.append({"from": ends[0], "to": ends[1], "intervals": len(part), "coverage": part.mean()})
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=500, help="repetitions of each problem and size")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "verdict")
+    options = parser.parse_args()
+    found = []
+    for number, setting in enumerate(settings()):
+        for n in SIZES:
+            rows = list(measured(number, setting, n, options.runs))
+            found.append(pl.DataFrame(rows, infer_schema_length=None).with_columns(setting=pl.lit(setting.name)))
+        print(setting.name, flush=True)
+    runs = pl.concat(found, how="diagonal_relaxed")
+    document = {
+        "runs": options.runs,
+        "settings": by_setting(runs),
+        "ranges": {name: by_range(runs, name) for name in RANGES},
+    }
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "table.json").write_text(json.dumps(document, indent=1) + "\n")
+    (options.out / "README.md").write_text(page(document))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""What tells whether weights can be trusted, from the scan that finds the estimates.
+
+`policies` has a row a target policy:
+
+    ess, largest_share, mean_weight   of the final weights c_H: (Σc)²/Σc², max c/Σc, Σc/n (1 in expectation)
+    carried_until                     the last step t with ESS_t of at least 100
+    k_hat, k_limit                    the shape of their tail, and up to where it is good (`pareto`)
+    mean_ratio                        mean of ρ_t over all steps (at most 1 in expectation)
+    log10_e_value                     evidence that it is above 1, so that logged probabilities are wrong (`e_value`)
+    control_variate, control_error    mean of Σγ^{t−1}(c_t Q̂ − c_{t−1} V̂), 0 in expectation, and its standard error
+    variance_ratio                    variance of step-is over that of dr
+    leader                            the episode with the largest weight
+
+`steps` has a row a policy and step t: `running` episodes, `ess`, `mean_weight`, `mean_ratio`. `leverage` tells how
+much of an estimate's variance one trajectory has, and how estimates move without the largest weights; `lengths` how
+many episodes have which length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from offpolicy.diagnostics import e_value, leverage, pareto
+
+#: Steps in a JSON document.
+MOST_STEPS = 200
+#: What an effective sample size must be to carry an estimate.
+CARRIES = 100
+
+POLICIES = {
+    "policy": pl.String,
+    "ess": pl.Float64,
+    "largest_share": pl.Float64,
+    "mean_weight": pl.Float64,
+    "carried_until": pl.Int64,
+    "k_hat": pl.Float64,
+    "k_limit": pl.Float64,
+    "mean_ratio": pl.Float64,
+    "log10_e_value": pl.Float64,
+    "control_variate": pl.Float64,
+    "control_error": pl.Float64,
+    "variance_ratio": pl.Float64,
+    "leader": pl.String,
+}
+STEPS = {
+    "policy": pl.String,
+    "step": pl.Int64,
+    "running": pl.Int64,
+    "ess": pl.Float64,
+    "mean_weight": pl.Float64,
+    "mean_ratio": pl.Float64,
+}
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """The four tables, made when asked for of what the core found of some policies, by their numbers there."""
+
+    outcome: dict[str, Any] = field(repr=False)
+    names: dict[int, str]
+
+    @cached_property
+    def policies(self) -> pl.DataFrame:
+        """A row a policy."""
+        return pl.DataFrame([_policy(*item, self.outcome) for item in self._weights], POLICIES)
+
+    @cached_property
+    def steps(self) -> pl.DataFrame:
+        """A row a policy and step."""
+        found = [_steps(*item, self.outcome["episodes"], self.lengths) for item in self._weights]
+        return pl.concat([pl.DataFrame(schema=STEPS), *found])
+
+    @cached_property
+    def leverage(self) -> pl.DataFrame:
+        """A row a policy and estimator."""
+        rows = [row for row in self.outcome["estimates"] if row["policy"] in self.names]
+        moved = [_moved(row, self.names[row["policy"]], self.outcome) for row in rows]
+        return pl.DataFrame(moved, leverage.SCHEMA)
+
+    @cached_property
+    def lengths(self) -> pl.DataFrame:
+        """A row a length."""
+        return pl.DataFrame(self.outcome["lengths"], {"length": pl.Int64, "episodes": pl.Int64}, orient="row")
+
+    @property
+    def _weights(self) -> list[tuple[str, dict[str, Any]]]:
+        return [(name, self.outcome["weights"][number]) for number, name in self.names.items()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; of many steps some, closer together in the beginning."""
+        return {
+            "diagnostics": self.policies.to_dicts(),
+            "by_step": self.some_steps(MOST_STEPS).to_dicts(),
+            "leverage": self.leverage.to_dicts(),
+            "lengths": self.length_summary(),
+        }
+
+    def some_steps(self, most: int) -> pl.DataFrame:
+        """So many steps of each policy at most, the first and the last among them."""
+        longest = int(self.lengths["length"][-1])
+        if longest <= most:
+            return self.steps
+        some = np.geomspace(1, longest, most).round().astype(np.int64)
+        return self.steps.filter(pl.col("step").is_in(np.unique(some)))
+
+    def length_summary(self) -> dict[str, float]:
+        """The shortest and the longest episode, the mean, and the median."""
+        length, episodes = (self.lengths[name].to_numpy() for name in ("length", "episodes"))
+        at = int(np.searchsorted(np.cumsum(episodes), episodes.sum() / 2))
+        mean = float(length @ episodes / episodes.sum())
+        return {"shortest": int(length[0]), "median": int(length[at]), "mean": mean, "longest": int(length[-1])}
+
+
+def _policy(name: str, weights: dict[str, Any], outcome: dict[str, Any]) -> dict[str, Any]:
+    n, found = outcome["episodes"], weights["diagnosis"]
+    row: dict[str, Any] = {"policy": name, "mean_weight": weights["mean"]}
+    row |= {key: weights[key] for key in ("ess", "largest_share")}
+    if found is None:
+        return row
+    carried = np.flatnonzero(np.array(found["ess"]) >= CARRIES)
+    mean, error = found["control"] or (None, None)
+    return row | {
+        "carried_until": int(carried[-1]) + 1 if len(carried) else None,
+        "k_hat": pareto.shape(np.array(found["largest"])),
+        "k_limit": pareto.limit(n),
+        "mean_ratio": None if found["excess"] is None else 1 + found["excess"] / outcome["steps"],
+        "log10_e_value": e_value.log10_e_value(found["excess"], found["squared_excess"]),
+        "control_variate": mean and mean["value"],
+        "control_error": error and error["value"],
+        "variance_ratio": found["variance_ratio"],
+        "leader": _id(found["leaders"][0]["episode"]) if found["leaders"] else None,
+    }
+
+
+def _steps(name: str, weights: dict[str, Any], n: int, lengths: pl.DataFrame) -> pl.DataFrame:
+    found = weights["diagnosis"]
+    if found is None:
+        return pl.DataFrame(schema=STEPS)
+    ended = np.zeros(len(found["ess"]) + 1, dtype=np.int64)
+    ended[lengths["length"].to_numpy()] = lengths["episodes"].to_numpy()
+    columns = {key: found[key] for key in ("ess", "mean_weight", "mean_ratio")}
+    running = n - np.cumsum(ended)[:-1]
+    return pl.DataFrame({"policy": name, "step": range(1, len(running) + 1), "running": running} | columns, STEPS)
+
+
+def _moved(row: dict[str, Any], name: str, outcome: dict[str, Any]) -> dict[str, Any]:
+    weights = outcome["weights"][row["policy"]]
+    leaders = weights["diagnosis"]["leaders"] if weights["diagnosis"] else []
+    return leverage.moved(name, row, outcome["episodes"], weights["mean"], leaders)
+
+
+def _id(episode: dict[str, Any]) -> str:
+    """An id as text, whether it was an integer or a text."""
+    (found,) = episode.values()
+    return str(found)

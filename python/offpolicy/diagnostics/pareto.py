@@ -1,0 +1,59 @@
+"""k̂, the shape of the tail of weights, by Zhang & Stephens (2009) as Vehtari et al. (2024) use it.
+
+The M = ⌈min(n/5, 3√n)⌉ largest weights, less the next one, are taken as draws x of a generalised Pareto distribution
+with shape k: only moments of order less than 1/k exist, so that from k = 1/2 on the weights have no variance and from
+k = 1 on no mean. With m = 30 + ⌊√M⌋ points θ_j, q the lower quartile of x and x* its largest value,
+
+    θ_j = 1/x* + (1 − √(m/(j − ½))) / (3q),    k(θ) = mean ln(1 − θx),    ℓ(θ) = M (ln(−θ/k) − k − 1)
+    θ̂ = Σ_j θ_j w_j,    w_j ∝ exp ℓ(θ_j),    k̂ = (M k(θ̂) + 10 · ½) / (M + 10)
+
+where the last step draws k̂ of few weights towards ½. Good is k̂ below min(1 − 1/log10 n, 0.7).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from offpolicy.protocols import Floats
+
+#: With fewer weights than this a tail has no shape to speak of.
+FEWEST = 5
+#: How many draws the prior guess of ½ counts for.
+PRIOR = 10
+
+
+def shape(largest: Floats) -> float | None:
+    """k̂ of the largest weights in falling order, the last of which is where the tail begins.
+
+    >>> import numpy as np
+    >>> tail = np.append((1 - (np.arange(400) + 0.5) / 400) ** -0.8, 1.0)  # P(x > t) = t^(-1/0.8)
+    >>> round(shape(np.sort(tail)[::-1]), 1)
+    0.8
+    >>> shape(np.ones(100)) is None
+    True
+    """
+    x = np.sort(largest[:-1] - largest[-1:])
+    x = x[x > 0]
+    if len(x) < FEWEST:
+        return None
+    m, last, quartile = len(x), x[-1], x[int(len(x) / 4 + 0.5) - 1]
+    points = 30 + math.isqrt(m)
+    theta = 1 / last + (1 - np.sqrt(points / (np.arange(points) + 0.5))) / (3 * quartile)
+    theta = theta[theta != 0]
+    k = np.log1p(np.outer(-theta, x)).mean(axis=1)
+    likelihood = m * (np.log(-theta / k) - k - 1)
+    weights = np.exp(likelihood - likelihood.max())
+    best = float(weights @ theta / weights.sum())
+    found = float(np.log1p(-best * x).mean())
+    return (m * found + PRIOR * 0.5) / (m + PRIOR)
+
+
+def limit(n: int) -> float:
+    """The largest k̂ that is good: with few trajectories a tail is seen too seldom.
+
+    >>> limit(100), limit(10**6)
+    (0.5, 0.7)
+    """
+    return min(1 - 1 / math.log10(n), 0.7) if n > 10 else 0.0

@@ -1,0 +1,126 @@
+//! From what was watched in a whole log to numbers: how the weights of a policy fare from step to step, and who has them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::accumulators::PolicySums;
+use crate::estimators::Estimator;
+use crate::ids::Id;
+use crate::moments::Moments;
+use crate::outcome::Number;
+use crate::plan::{Pass, Plan, Policy};
+use crate::scaled::Scaled;
+use crate::sum::{Exact, Sum};
+
+/// All that is known of a policy's weights.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Diagnosis {
+    /// ESS_t = (Σ c_t)² / Σ c_t², ended trajectories included, for t = 1, …
+    pub ess: Vec<f64>,
+    /// Σ c_t / n
+    pub mean_weight: Vec<f64>,
+    /// Mean of ρ_t over the trajectories that run.
+    pub mean_ratio: Vec<f64>,
+    /// Σ (ρ_t − 1) over all steps of all trajectories.
+    pub excess: f64,
+    /// Σ (ρ_t − 1)²
+    pub squared_excess: f64,
+    /// The largest final weights in falling order, in units of the first: one more than a tail has.
+    pub largest: Vec<f64>,
+    /// The trajectories with the very largest.
+    pub leaders: Vec<Leading>,
+    /// Mean of the control variate and its standard error.
+    pub control: Option<(Number, Option<Number>)>,
+    /// Variance of step-IS over that of DR.
+    pub variance_ratio: Option<f64>,
+}
+
+/// A trajectory with a large weight.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Leading {
+    /// Its id.
+    pub episode: Id,
+    /// ρ_{1:H}
+    pub weight: Number,
+    /// Its share in Σ ρ_{1:H}.
+    pub share: f64,
+    /// Its return.
+    pub returns: Number,
+    /// V̂(s_1)
+    pub first_v_hat: Number,
+    /// Its value of each estimator that is a mean of such values.
+    pub values: Vec<(Estimator, Number)>,
+}
+
+/// ⌈min(n/5, 3√n)⌉, the length of a tail whose shape is estimated (Vehtari et al. 2024).
+fn tail(n: u64) -> usize {
+    (n as f64 / 5.0).min(3.0 * (n as f64).sqrt()).ceil() as usize
+}
+
+impl Diagnosis {
+    /// Of one policy.
+    pub fn new(plan: &Plan, policy: &Policy, sums: &PolicySums, lengths: &BTreeMap<u64, u64>) -> Self {
+        let n: u64 = lengths.values().sum();
+        let mut found = Self::default();
+        found.by_step(sums, lengths, n);
+        let watch = &sums.watch;
+        found.excess = watch.excess.value().lossy_f64();
+        found.squared_excess = watch.squared_excess.value().lossy_f64();
+        let largest = watch.largest.top(tail(n) + 1);
+        let first = largest.first().copied().filter(|first| !first.is_zero());
+        found.largest = first.map_or(vec![], |first| largest.iter().map(|&c| (c / first).lossy_f64()).collect());
+        found.name_leaders(plan, policy, sums);
+        let moments = |estimator: Estimator| {
+            let index = plan.work(policy, Pass::First).iter().position(|work| work.estimator == estimator);
+            index.map(|index| &sums.moments[index])
+        };
+        if let (Some(dr), Some(step_is)) = (moments(Estimator::Dr), moments(Estimator::StepIs)) {
+            let error = |moments: &Moments| (n > 1).then(|| moments.std_error(n));
+            found.control = Some((watch.control.mean(n).into(), error(&watch.control).map(Number::from)));
+            let ratio = error(step_is).zip(error(dr)).filter(|(_, dr)| !dr.is_zero()).map(|(is, dr)| is / dr);
+            found.variance_ratio = ratio.map(|ratio| (ratio * ratio).lossy_f64());
+        }
+        found
+    }
+
+    fn by_step(&mut self, sums: &PolicySums, lengths: &BTreeMap<u64, u64>, n: u64) {
+        let (mut weight, mut squared_weight) = (sums.weight.clone(), sums.watch.squared_weight.clone());
+        let mut ratio = sums.watch.ratio.clone();
+        let (mut ended, mut running) = (Moments::default(), n);
+        for index in 0..lengths.keys().next_back().copied().unwrap_or(0) {
+            if let Some(weights) = sums.ended.get(&index) {
+                ended.merge(weights);
+                running -= lengths[&index];
+            }
+            let index = index as usize;
+            let with = |mut sum: Sum, more: &Sum| {
+                sum.merge(more);
+                sum.exact()
+            };
+            let total = with(weight.sum(index), ended.total());
+            let squares = with(squared_weight.sum(index), ended.squares());
+            let dead = squares.round().is_zero();
+            self.ess.push(if dead { 0.0 } else { total.times(&total).divide(&squares).lossy_f64() });
+            self.mean_weight.push(total.divide(&Exact::integer(n)).lossy_f64());
+            self.mean_ratio.push(ratio.sum(index).exact().divide(&Exact::integer(running)).lossy_f64());
+        }
+    }
+
+    fn name_leaders(&mut self, plan: &Plan, policy: &Policy, sums: &PolicySums) {
+        let total = sums.weights().total().value();
+        let work = plan.work(policy, Pass::First);
+        for leader in &sums.watch.leaders {
+            let values = work.iter().map(|work| work.estimator).zip(leader.values.iter().map(|&value| value.into()));
+            let share = if total.is_zero() { Scaled::ZERO } else { leader.weight / total };
+            self.leaders.push(Leading {
+                episode: leader.episode.clone(),
+                weight: leader.weight.into(),
+                share: share.lossy_f64(),
+                returns: leader.returns.into(),
+                first_v_hat: leader.first_v_hat.into(),
+                values: values.filter(|(estimator, _)| *estimator != Estimator::Wis).collect(),
+            });
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Small logs, and their evaluation in any cut and bracketing, for the tests of properties.
+
+use offpolicy_core::engine::Engine;
+use offpolicy_core::estimators::Estimator;
+use offpolicy_core::ids::Id;
+use offpolicy_core::inspect::Check;
+use offpolicy_core::normalisers::Normalisers;
+use offpolicy_core::outcome::Outcome;
+use offpolicy_core::plan::{Pass, Plan, Policy, Ratio, Slot};
+use offpolicy_core::problem::Place;
+use offpolicy_core::scan::{Batch, Join, Partial, Run, Scan};
+use offpolicy_core::steps::Steps;
+
+/// One logged step: r, π0, π1, Q̂, V̂, R̂, P̂/P.
+pub type Row = [f64; 7];
+/// Slots of a row.
+pub const R: usize = 0;
+pub const PI_0: usize = 1;
+pub const PI_1: usize = 2;
+pub const Q: usize = 3;
+pub const V: usize = 4;
+pub const R_HAT: usize = 5;
+pub const P: usize = 6;
+/// c of `dr-bsl`.
+pub const BASELINE: f64 = 0.5;
+
+/// Episodes of any lengths, in the order of the log, with their ids.
+#[derive(Clone, Debug)]
+pub struct Log {
+    pub ids: Vec<i128>,
+    pub episodes: Vec<Vec<Row>>,
+}
+
+/// How the units of a log are merged.
+#[derive(Clone, Debug)]
+pub enum Tree {
+    Unit(usize),
+    Both(Box<Tree>, Box<Tree>),
+}
+
+impl Log {
+    /// Episodes 0, 1, 2, …
+    pub fn new(episodes: Vec<Vec<Row>>) -> Self {
+        Self { ids: (0..).take(episodes.len()).collect(), episodes }
+    }
+
+    /// The same log with other rows.
+    pub fn map(&self, change: impl Fn(usize, Row) -> Row) -> Self {
+        let episode = |rows: &Vec<Row>| rows.iter().enumerate().map(|(t, &row)| change(t, row)).collect();
+        Self { ids: self.ids.clone(), episodes: self.episodes.iter().map(episode).collect() }
+    }
+
+    pub fn rows(&self) -> usize {
+        self.episodes.iter().map(Vec::len).sum()
+    }
+
+    /// Rows from..to as a unit of their own.
+    fn unit(&self, scan: &mut Scan, join: &mut Join, from: usize, to: usize) {
+        let all =
+            self.ids.iter().zip(&self.episodes).flat_map(|(&id, rows)| (0..).zip(rows).map(move |(t, r)| (id, t, r)));
+        let chosen: Vec<(i128, i64, &Row)> = all.skip(from).take(to - from).collect();
+        let columns: Vec<Vec<f64>> = (0..7).map(|slot| chosen.iter().map(|row| row.2[slot]).collect()).collect();
+        let columns: Vec<&[f64]> = columns.iter().map(|column| &column[..]).collect();
+        let steps: Vec<i64> = chosen.iter().map(|row| row.1).collect();
+        let mut runs: Vec<Run> = vec![];
+        for (start, row) in chosen.iter().enumerate() {
+            match runs.last_mut() {
+                Some(run) if run.id == Id::Int(row.0) => run.len += 1,
+                _ => runs.push(Run { start, len: 1, id: Id::Int(row.0) }),
+            }
+        }
+        let place = Place { source: 0, row: from as u64 };
+        let steps = Steps::Int64(&steps);
+        let (columns, runs) = (&columns[..], &runs[..]);
+        scan.push(&Batch { place, runs, complete: false, steps, columns, truncated: None, flaws: &[] });
+        scan.end_unit(join);
+    }
+
+    /// One pass over the log cut before the rows `cuts`, its units merged as `tree` says.
+    fn pass(&self, plan: &Plan, pass: Pass, of: Option<&Normalisers>, cuts: &[usize], tree: &Tree) -> Partial {
+        let tame = of.is_some_and(|normalisers| normalisers.tame);
+        let scan = || Scan::new(Engine::new(plan.clone(), pass, of), tame);
+        let mut edges: Vec<usize> = cuts.iter().copied().chain([0, self.rows()]).collect();
+        edges.sort_unstable();
+        let (mut whole, mut join) = (scan(), Join::default());
+        whole.merge(&mut join, self.part(&scan, &edges, tree));
+        whole.finish(join)
+    }
+
+    fn part(&self, scan: &impl Fn() -> Scan, edges: &[usize], tree: &Tree) -> Partial {
+        let (mut part, mut join) = (scan(), Join::default());
+        match tree {
+            Tree::Unit(unit) => self.unit(&mut part, &mut join, edges[*unit], edges[unit + 1]),
+            Tree::Both(left, right) => {
+                part.merge(&mut join, self.part(scan, edges, left));
+                part.merge(&mut join, self.part(scan, edges, right));
+            }
+        }
+        part.into_partial(join)
+    }
+
+    /// All estimators of the policy of the columns, and of mixtures (1−α)π1 + απ0 for each α.
+    pub fn evaluate_in_parts(&self, discount: f64, alphas: &[f64], cuts: &[usize], tree: &Tree) -> Outcome {
+        let plan = plan(discount, alphas);
+        let mut first = self.pass(&plan, Pass::First, None, cuts, tree);
+        assert!(first.problems.is_empty(), "{:?}", first.problems);
+        let normalisers = Normalisers::new(&plan, &mut first.sums, !first.wild).expect("the first episode has weight");
+        let second = self.pass(&plan, Pass::Second, Some(&normalisers), cuts, tree);
+        Outcome::new(&plan, &first.sums, &normalisers, Some(&second.sums))
+    }
+
+    /// The same in one part.
+    pub fn evaluate(&self, discount: f64) -> Outcome {
+        self.evaluate_in_parts(discount, &[], &[], &Tree::Unit(0))
+    }
+}
+
+fn plan(discount: f64, alphas: &[f64]) -> Plan {
+    use Estimator::*;
+    let checks = [
+        ("reward", Check::Finite),
+        ("behavior_prob", Check::PositiveProbability),
+        ("target_prob", Check::Probability),
+        ("q_hat", Check::Finite),
+        ("v_hat", Check::Finite),
+        ("r_hat", Check::Finite),
+        ("transition_ratio", Check::NonNegative),
+    ];
+    let policy = |name: &str, ratio, estimators: &[Estimator]| Policy {
+        name: name.into(),
+        ratio,
+        q_hat: Some(Q),
+        v_hat: Some(V),
+        r_hat: Some(R_HAT),
+        transition_ratio: Some(P),
+        estimators: estimators.to_vec(),
+    };
+    let all = [Is, StepIs, Wis, StepWis, Reg, Dr, DrBsl, DrV2, Wdr];
+    let mut policies = vec![policy("behavior", Ratio::One, &[Mc])];
+    policies.push(policy("target", Ratio::Probabilities { behavior: PI_0, target: PI_1 }, &all));
+    policies.extend(alphas.iter().map(|&alpha| policy("mixture", Ratio::Mixture { of: 1, alpha }, &all)));
+    Plan {
+        discount,
+        horizon: None,
+        baseline: Some(BASELINE),
+        slots: checks.map(|(name, check)| Slot { name: name.into(), check }).to_vec(),
+        reward: R,
+        policies,
+        truncated_as_terminal: false,
+        problem_limit: 10,
+        check_only: false,
+        diagnostics: true,
+    }
+}
+
+/// Value and standard error.
+pub fn find(outcome: &Outcome, policy: usize, estimator: Estimator) -> (f64, f64) {
+    let found = outcome.estimates.iter().find(|e| (e.policy, e.estimator) == (policy, estimator)).unwrap();
+    (found.value.value.unwrap(), found.std_error.map_or(f64::NAN, |error| error.value.unwrap_or(0.0)))
+}
+
+/// All of an outcome, to the last bit.
+pub fn bits(outcome: &Outcome) -> Vec<u8> {
+    offpolicy_core::wire::encode(outcome).unwrap()
+}
+
+/// The same but for the names of episodes: which of them weigh most.
+pub fn nameless_bits(outcome: &Outcome) -> Vec<u8> {
+    let mut outcome = outcome.clone();
+    outcome.weights.iter_mut().filter_map(|weights| weights.diagnosis.as_mut()).for_each(|found| found.leaders.clear());
+    bits(&outcome)
+}

@@ -1,0 +1,247 @@
+//! Properties of every log, on logs that proptest makes up: ragged, over more steps than one block, with weights that are
+//! zero. `PROPTEST_CASES=100000 cargo test --package offpolicy-core --test properties` takes many of them.
+//!
+//!     permutation, ids renamed            the_order_and_names_of_episodes_do_not_matter
+//!     any cut, merge in any bracketing    any_cut_and_bracketing_gives_the_same_bits
+//!     forward form = backward recursion   forward_sums_are_the_backward_recursions
+//!     r → ar                              rewards_scale
+//!     Q̂ = 0                               without_a_model_dr_is_step_is
+//!     ρ = 1, mixture with α = 1           ratios_of_one_are_monte_carlo
+//!     H = 1                               one_step_is_the_bandit_dr
+//!     constant reward                     a_constant_return_is_exact_for_wis
+//!     absorbing steps                     absorbing_steps_change_nothing
+//!     data doubled                        a_doubled_log_has_the_value_and_less_error
+//!     γ = 0                               without_a_future_only_the_first_step_counts
+
+mod log;
+
+use log::{BASELINE, Log, P, PI_0, PI_1, Q, R, R_HAT, Row, Tree, V, bits, find, nameless_bits};
+use offpolicy_core::estimators::Estimator::{self, *};
+use proptest::prelude::*;
+
+const TARGET: usize = 1;
+const MODEL: [usize; 4] = [R, Q, V, R_HAT];
+const ALL: [Estimator; 9] = [Is, StepIs, Wis, StepWis, Reg, Dr, DrBsl, DrV2, Wdr];
+/// Sums a step of these forget what is 2^-80 of the largest addend.
+const BY_STEP: [Estimator; 2] = [StepWis, Wdr];
+
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![4 => -1e3..1e3f64, 1 => Just(0.0), 1 => (-8..8i32).prop_map(|k| 2f64.powi(k))]
+}
+
+fn row(number: impl Strategy<Value = f64> + Clone) -> impl Strategy<Value = Row> {
+    let target = prop_oneof![8 => 0.01..1.0f64, 1 => Just(0.0), 1 => Just(1.0)];
+    let n = || number.clone();
+    (n(), 0.01..1.0f64, target, n(), n(), n(), 0.25..4.0f64)
+        .prop_map(|(r, pi_0, pi_1, q, v, r_hat, p)| [r, pi_0, pi_1, q, v, r_hat, p])
+}
+
+/// Two episodes or more, of which the first keeps its weight.
+fn logs_of(number: impl Strategy<Value = f64> + Clone, steps: usize) -> impl Strategy<Value = Log> {
+    let episode = prop::collection::vec(row(number), 1..=steps);
+    prop::collection::vec(episode, 2..6).prop_map(|mut episodes| {
+        episodes[0].iter_mut().for_each(|row| row[PI_1] = row[PI_1].max(0.01));
+        Log::new(episodes)
+    })
+}
+
+fn logs() -> impl Strategy<Value = Log> {
+    logs_of(number().boxed(), 18)
+}
+
+/// Numbers over 280 decades.
+fn wild_logs() -> impl Strategy<Value = Log> {
+    let wide = (-10.0..10.0f64, -140..140i32).prop_map(|(x, k)| x * 10f64.powi(k));
+    logs_of(prop_oneof![number(), wide].boxed(), 18)
+}
+
+fn discounts() -> impl Strategy<Value = f64> {
+    prop_oneof![Just(0.0), Just(0.9), Just(1.0), 0.01..1.0f64]
+}
+
+/// Units in any order and bracketing.
+fn tree(units: usize, choices: &[prop::sample::Index]) -> Tree {
+    let mut rest: Vec<Tree> = (0..units).map(Tree::Unit).collect();
+    for pair in choices.chunks(2).cycle() {
+        if rest.len() == 1 {
+            break;
+        }
+        let left = rest.swap_remove(pair[0].index(rest.len()));
+        let right = rest.swap_remove(pair[1].index(rest.len()));
+        rest.push(Tree::Both(Box::new(left), Box::new(right)));
+    }
+    rest.remove(0)
+}
+
+/// What each estimate would be if nothing in it cancelled, or more: what its rounding is measured by.
+fn scale(log: &Log) -> f64 {
+    let rho = |row: &Row| (row[PI_1] / row[PI_0]).max(1.0);
+    let size = |row: &Row| MODEL.iter().map(|&k| row[k].abs()).sum::<f64>() * (1.0 + row[P]) + 18.0 * BASELINE;
+    let total = |rows: &Vec<Row>| rows.iter().map(size).sum::<f64>() * rows.iter().map(rho).product::<f64>();
+    log.episodes.iter().map(total).sum()
+}
+
+fn near(found: f64, expected: f64, scale: f64) -> bool {
+    (found - expected).abs() <= 1e-12 * expected.abs() + 1e-13 * scale
+}
+
+/// A trajectory's value by the recursion that defines it.
+fn backward(rows: &[Row], estimator: Estimator, gamma: f64, horizon: usize) -> f64 {
+    let (mut next, mut v_next) = (0.0, 0.0);
+    for (t, row) in rows.iter().enumerate().rev() {
+        let rho = row[PI_1] / row[PI_0];
+        let b = BASELINE * (0..horizon - t).map(|k| gamma.powi(k as i32)).sum::<f64>();
+        next = match estimator {
+            Mc => row[R] + gamma * next,
+            StepIs => rho * (row[R] + gamma * next),
+            Dr => row[V] + rho * (row[R] + gamma * next - row[Q]),
+            DrBsl => b + rho * (row[R] + gamma * next - b),
+            DrV2 => row[V] + rho * (row[R] + gamma * next - row[R_HAT] - gamma * v_next * row[P]),
+            _ => unreachable!("no recursion"),
+        };
+        v_next = row[V];
+    }
+    next
+}
+
+proptest! {
+    #[test]
+    fn the_order_and_names_of_episodes_do_not_matter(
+        log in wild_logs(), discount in discounts(), by in prop::collection::vec(any::<i64>(), 6)
+    ) {
+        let expected = nameless_bits(&log.evaluate(discount));
+        let mut order: Vec<usize> = (0..log.ids.len()).collect();
+        order.sort_by_key(|&i| by[i]);
+        let episodes = order.iter().map(|&i| log.episodes[i].clone()).collect();
+        prop_assert_eq!(&nameless_bits(&Log { ids: log.ids.clone(), episodes }.evaluate(discount)), &expected);
+        let ids = (0..).zip(&log.ids).map(|(i, _)| i128::from(by[i]) * 8 + i as i128).collect();
+        prop_assert_eq!(&nameless_bits(&Log { ids, ..log }.evaluate(discount)), &expected);
+    }
+
+    #[test]
+    fn any_cut_and_bracketing_gives_the_same_bits(
+        log in wild_logs(), discount in discounts(), alpha in 0.0..1.0f64,
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+        choices in prop::collection::vec(any::<prop::sample::Index>(), 12)
+    ) {
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(log.rows())).filter(|&cut| cut > 0).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        let expected = log.evaluate_in_parts(discount, &[alpha], &[], &Tree::Unit(0));
+        let found = log.evaluate_in_parts(discount, &[alpha], &cuts, &tree(cuts.len() + 1, &choices));
+        prop_assert_eq!(bits(&found), bits(&expected));
+    }
+
+    #[test]
+    fn forward_sums_are_the_backward_recursions(log in logs(), discount in discounts()) {
+        let (outcome, n) = (log.evaluate(discount), log.episodes.len() as f64);
+        let horizon = log.episodes.iter().map(Vec::len).max().unwrap();
+        for estimator in [Mc, StepIs, Dr, DrBsl, DrV2] {
+            let values: Vec<f64> = log.episodes.iter().map(|rows| backward(rows, estimator, discount, horizon)).collect();
+            let mean = values.iter().sum::<f64>() / n;
+            let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+            let (value, error) = find(&outcome, usize::from(estimator != Mc), estimator);
+            prop_assert!(near(value, mean, scale(&log)), "{estimator:?}: {value} against {mean}");
+            prop_assert!(near(error, (variance / n).sqrt(), scale(&log)), "{estimator:?}");
+        }
+    }
+
+    #[test]
+    fn rewards_scale(log in logs(), discount in discounts(), k in -5..5i32, sign in prop::bool::ANY) {
+        // A multiple of the 40 bits of a bin: sums a step are cut in the same places.
+        let factor = 2f64.powi(40 * k) * if sign { 1.0 } else { -1.0 };
+        let scaled = log.map(|_, mut row| {
+            MODEL.iter().for_each(|&slot| row[slot] *= factor);
+            row
+        });
+        let (before, after) = (log.evaluate(discount), scaled.evaluate(discount));
+        for estimator in ALL.into_iter().filter(|&estimator| estimator != DrBsl) {
+            let ((old, error), new) = (find(&before, TARGET, estimator), find(&after, TARGET, estimator));
+            prop_assert_eq!(new, (factor * old, factor.abs() * error), "{:?}", estimator);
+        }
+    }
+
+    #[test]
+    fn without_a_model_dr_is_step_is(log in logs(), discount in discounts()) {
+        let outcome = log.map(|_, row| [row[R], row[PI_0], row[PI_1], 0.0, 0.0, 0.0, row[P]]).evaluate(discount);
+        for estimator in [Dr, DrV2] {
+            prop_assert_eq!(find(&outcome, TARGET, estimator), find(&outcome, TARGET, StepIs));
+        }
+        prop_assert_eq!(find(&outcome, TARGET, Wdr), find(&outcome, TARGET, StepWis));
+        prop_assert_eq!(find(&outcome, TARGET, Reg), (0.0, 0.0));
+    }
+
+    #[test]
+    fn ratios_of_one_are_monte_carlo(log in logs(), discount in discounts()) {
+        let same = log.map(|_, mut row| {
+            row[PI_1] = row[PI_0];
+            row
+        });
+        let mixed = log.evaluate_in_parts(discount, &[1.0], &[], &Tree::Unit(0));
+        for (outcome, policy) in [(same.evaluate(discount), TARGET), (mixed, TARGET + 1)] {
+            let (value, error) = find(&outcome, 0, Mc);
+            for estimator in [Is, StepIs, Wis, StepWis] {
+                let found = find(&outcome, policy, estimator);
+                prop_assert!(near(found.0, value, scale(&same)), "{estimator:?}");
+                prop_assert!(near(found.1, error, scale(&same)), "{estimator:?}");
+            }
+            prop_assert_eq!(find(&outcome, policy, StepIs), (value, error));
+            prop_assert_eq!(outcome.weights[policy].ess, outcome.episodes as f64);
+        }
+    }
+
+    #[test]
+    fn one_step_is_the_bandit_dr(log in logs_of(number().boxed(), 1), discount in discounts()) {
+        let (outcome, n) = (log.evaluate(discount), log.episodes.len() as f64);
+        let value = |rows: &Vec<Row>| rows[0][V] + rows[0][PI_1] / rows[0][PI_0] * (rows[0][R] - rows[0][Q]);
+        let mean = log.episodes.iter().map(value).sum::<f64>() / n;
+        prop_assert!(near(find(&outcome, TARGET, Dr).0, mean, scale(&log)));
+    }
+
+    #[test]
+    fn a_constant_return_is_exact_for_wis(log in logs(), discount in discounts(), reward in number()) {
+        let constant = log.map(|t, mut row| {
+            row[R] = if t == 0 { reward } else { 0.0 };
+            row
+        });
+        prop_assert_eq!(find(&constant.evaluate(discount), TARGET, Wis), (reward, 0.0));
+    }
+
+    #[test]
+    fn absorbing_steps_change_nothing(log in logs(), discount in discounts(), more in 0..10usize) {
+        let horizon = log.episodes.iter().map(Vec::len).max().unwrap() + more;
+        let mut padded = log.clone();
+        let absorbed = [0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0];
+        padded.episodes.iter_mut().for_each(|rows| rows.resize(horizon, absorbed));
+        let (before, after) = (log.evaluate(discount), padded.evaluate(discount));
+        for estimator in ALL.into_iter().filter(|&estimator| estimator != DrBsl) {
+            let (old, new) = (find(&before, TARGET, estimator), find(&after, TARGET, estimator));
+            if BY_STEP.contains(&estimator) {
+                prop_assert!(near(new.0, old.0, scale(&log)) && near(new.1, old.1, scale(&log)), "{estimator:?}");
+            } else {
+                prop_assert_eq!(new, old, "{:?}", estimator);
+            }
+        }
+        prop_assert_eq!(after.weights[TARGET].ess, before.weights[TARGET].ess);
+    }
+
+    #[test]
+    fn a_doubled_log_has_the_value_and_less_error(log in logs(), discount in discounts()) {
+        let twice = Log::new([&log.episodes[..], &log.episodes[..]].concat());
+        let (before, after, n) = (log.evaluate(discount), twice.evaluate(discount), log.episodes.len() as f64);
+        for estimator in ALL {
+            let (old, new) = (find(&before, TARGET, estimator), find(&after, TARGET, estimator));
+            prop_assert!(near(new.0, old.0, scale(&log)), "{estimator:?}");
+            prop_assert!(near(new.1, old.1 * ((n - 1.0) / (2.0 * n - 1.0)).sqrt(), scale(&log)), "{estimator:?}");
+        }
+    }
+
+    #[test]
+    fn without_a_future_only_the_first_step_counts(log in logs()) {
+        let first = Log::new(log.episodes.iter().map(|rows| vec![rows[0]]).collect());
+        let (whole, part) = (log.evaluate(0.0), first.evaluate(0.0));
+        for estimator in [StepIs, StepWis, Reg, Dr, DrBsl, DrV2, Wdr] {
+            prop_assert_eq!(find(&whole, TARGET, estimator), find(&part, TARGET, estimator), "{:?}", estimator);
+        }
+    }
+}

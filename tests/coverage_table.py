@@ -1,0 +1,189 @@
+"""How often every interval misses the truth on small problems: exactly, and in 10,000 random samples of larger sizes.
+
+    python tests/coverage_table.py [--runs 10000] [--out docs/coverage]
+
+Exactly: all samples of a size with their probabilities, in rational arithmetic, misses above and below apart. Each cell
+(problem, way, size) is kept in `cells.jsonl` as soon as it is known; what is there is not done again. `README.md` shows
+them all.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from offpolicy import intervals
+from offpolicy.folds import share_of
+from offpolicy.intervals.sketch import ROUNDS, SEED
+from small_problems import PROBLEMS, Problem, rounds_of
+
+LEVELS = (0.5, 0.8, 0.95)
+EXACT_SIZES, SIZES = (2, 3, 5, 8, 12), (10, 20, 50, 100, 200)
+#: Betting and hcope tell rounds of trajectories apart, and there are many more such samples.
+BY_ROUNDS, ROUND_SIZES = ("betting", "hcope"), (1, 2, 4, 6, 8)
+#: Kinds that promise something for finite samples.
+PROMISES = ("finite-sample", "anytime")
+REPLICATES = {"bootstrap": 199, "bootstrap-bca": 199}
+
+
+def ends(problem: Problem, chosen, method: str, level: float):
+    """Whether the low end is above the truth, and the high end below it."""
+    options = {"replicates": REPLICATES[method]} if method in REPLICATES else {}
+    found = problem.interval(chosen, method, level, **options)
+    return found.low is not None and found.low > problem.value, found.high is not None and found.high < problem.value
+
+
+def missed(problem: Problem, samples: list, methods) -> dict:
+    """By method and level: the probabilities of a miss above and below."""
+    found = {}
+    for method in methods:
+        for level in LEVELS:
+            both = [Fraction(0), Fraction(0)]
+            for chance, chosen in samples:
+                above, below = ends(problem, chosen, method, level)
+                both[0] += chance * above
+                both[1] += chance * below
+            found[f"{method} {level}"] = [float(x) for x in both]
+    return found
+
+
+def by_multiset() -> list[str]:
+    return [method for method in intervals.METHODS if method not in BY_ROUNDS]
+
+
+def exact(problem: Problem, n: int) -> dict:
+    """All samples of n trajectories, whatever their order."""
+    return missed(problem, list(problem.multisets(n)), by_multiset())
+
+
+def exact_by_rounds(problem: Problem, n: int) -> dict:
+    """The same where it matters in which round a trajectory is."""
+    return missed(problem, list(problem.by_parts(rounds_of(range(n)))), BY_ROUNDS)
+
+
+def random(problem: Problem, n: int, runs: int) -> dict:
+    """Random samples; those that are alike to a method are done once."""
+    law = [float(p) for p, _ in problem.law]
+    drawn = np.random.default_rng([n, len(law)]).choice(len(law), p=law, size=(runs, n))
+    rounds = np.searchsorted(ROUNDS, share_of(range(n), SEED), side="right")
+    alike = {method: np.sort(drawn, axis=1) for method in by_multiset()}
+    order = np.lexsort((drawn, np.broadcast_to(rounds, drawn.shape)), axis=1)
+    sorted_rounds = np.argsort(rounds, kind="stable")
+    by_round = np.empty_like(drawn)
+    by_round[:, sorted_rounds] = np.take_along_axis(drawn, order, axis=1)
+    alike |= dict.fromkeys(BY_ROUNDS, by_round)
+    found = {}
+    for method, samples in alike.items():
+        different, times = np.unique(samples, axis=0, return_counts=True)
+        for level in LEVELS:
+            both = np.zeros(2)
+            for chosen, count in zip(different.tolist(), times, strict=True):
+                both += count * np.array(ends(problem, chosen, method, level))
+            found[f"{method} {level}"] = (both / runs).tolist()
+    return found
+
+
+def cells(runs: int) -> Iterator[tuple[str, str, int, Callable[[], dict]]]:
+    """All that is measured."""
+    for name, problem in PROBLEMS.items():
+        for n in EXACT_SIZES:
+            yield name, "multisets", n, lambda problem=problem, n=n: exact(problem, n)
+        for n in ROUND_SIZES:
+            yield name, "rounds", n, lambda problem=problem, n=n: exact_by_rounds(problem, n)
+    for n in SIZES:
+        for name, problem in PROBLEMS.items():
+            yield name, "random", n, lambda problem=problem, n=n: random(problem, n, runs)
+
+
+PAGE = """# How often intervals miss the truth
+
+Made by `python tests/coverage_table.py`. Six problems with a few possible trajectories each
+([small_problems.py](../../tests/small_problems.py)), `step-is`, two-sided intervals (`hcope`: from below).
+[cells.jsonl](cells.jsonl) has the misses above and below apart.
+
+Coverage in percent, in parentheses where it is below the level; an interval that is withheld misses nothing. Kinds:
+{kinds}.
+
+{bad}
+
+{tables}
+"""
+WAYS = {
+    "exact": "All samples of n trajectories, with their probabilities: no chance is left",
+    "random": "10,000 random samples of n trajectories: an error of 0.5 at 50%, of 0.2 at 95%",
+}
+
+
+def page(rows: list[dict]) -> str:
+    """All cells, for people."""
+    kinds: dict[str, list[str]] = {}
+    for name, method in intervals.METHODS.items():
+        kinds.setdefault(method.kind, []).append(f"`{name}`")
+    merged: dict[tuple, dict] = {}
+    for row in rows:
+        way = "random" if row["way"] == "random" else "exact"
+        merged.setdefault((way, row["problem"], row["n"]), {}).update(row["misses"])
+    tables, count, promised = [], 0, [name for name, m in intervals.METHODS.items() if m.kind in PROMISES]
+    for way, about in WAYS.items():
+        for level in LEVELS:
+            lines = [["problem", "n", *intervals.METHODS], ["---"] * (2 + len(intervals.METHODS))]
+            for (cell_way, problem, n), misses in sorted(merged.items(), key=lambda item: (item[0][1], item[0][2])):
+                if cell_way == way:
+                    covers = [
+                        1 - sum(misses[key]) if (key := f"{m} {level}") in misses else None for m in intervals.METHODS
+                    ]
+                    count += sum(c is not None and c < level for c in covers)
+                    lines.append([problem, str(n), *(shown(c, level) for c in covers)])
+            table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+            tables.append(f"## {100 * level:g}%, {way}\n\n{about}.\n\n{table}")
+    listed = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items())
+    short = {name for row in rows for name in worse(row) if name in promised}
+    verdict = (
+        f"Of those that promise something for finite samples ({', '.join(promised)}), "
+        + (f"{', '.join(sorted(short))} fell short" if short else "none falls short anywhere")
+        + f"; {count} cells of the others are below their level."
+    )
+    return PAGE.format(kinds=listed, bad=verdict, tables="\n\n".join(tables))
+
+
+def worse(row: dict) -> Iterator[str]:
+    """Methods that miss the truth more often than they say, on either side, beyond chance."""
+    for key, misses in row["misses"].items():
+        method, level = key.split()
+        allowed = (1 - float(level)) / (1 if method == "hcope" else 2)
+        chance = 4 * (allowed / 10_000) ** 0.5 if row["way"] == "random" else 1e-12
+        if max(misses) > allowed + chance:
+            yield method
+
+
+def shown(coverage: float | None, level: float) -> str:
+    """A cell."""
+    if coverage is None:
+        return "–"
+    return f"{100 * coverage:.1f}" if coverage >= level else f"({100 * coverage:.1f})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=10_000)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "coverage")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    kept = options.out / "cells.jsonl"
+    done = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    known = {(row["problem"], row["way"], row["n"]) for row in done}
+    for problem, way, n, measure in cells(options.runs):
+        if (problem, way, n) in known:
+            continue
+        row = {"problem": problem, "way": way, "n": n, "misses": measure()}
+        with kept.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        print(problem, way, n, flush=True)
+    rows = [json.loads(line) for line in kept.read_text().splitlines()]
+    (options.out / "README.md").write_text(page(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""The figures of the experiments show the numbers of the runs: panels, series, places, heights and error bars."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+from charts import Drawn
+from offpolicy.experiments import figures, reproduction
+from offpolicy.experiments.errors import Errors
+from offpolicy.experiments.safe_improvement import CAUTIONS, ESTIMATORS, PANELS, Gains
+
+SIZES, TOTAL, ALPHAS = (10, 50, 90), 100, (0.0, 0.25, 0.5, 0.75)
+SPLIT, WHOLE = ("step-is", "step-wis", "dr", "dr-bsl", "reg"), ("step-is", "step-wis", "dr-bsl")
+LEGEND = {"IS": "step-is", "WIS": "step-wis", "REG": "reg", "DR-bsl": "dr-bsl", "DR": "dr", "2-fold DR": "two-fold"}
+
+
+def split_runs(count=40):
+    rng = np.random.default_rng(3)
+
+    def noisy(scale):
+        return (-20 + scale * rng.normal(size=len(ALPHAS))).tolist()
+
+    return [
+        {
+            "estimates": {name: [noisy(1 + i + s) for s in range(3)] for i, name in enumerate(SPLIT)},
+            "on_all": {name: noisy(2.0) for name in WHOLE},
+            "two_fold_dr": noisy(0.5),
+            "truth": [-20.0, -21.0, -22.0, -23.0],
+            "truth_error": [0.1] * 4,
+        }
+        for _ in range(count)
+    ]
+
+
+def by_hand(runs):
+    """log10 of the relative RMSE and of its error bar of two Monte-Carlo errors, by estimator, size and α."""
+    found = {}
+    for k, alpha in enumerate(ALPHAS):
+        series = {(name, size): [run["estimates"][name][s][k] for run in runs]
+                  for name in SPLIT for s, size in enumerate(SIZES)}  # fmt: skip
+        series |= {(name, TOTAL): [run["on_all"][name][k] for run in runs] for name in WHOLE}
+        series["two-fold", TOTAL] = [run["two_fold_dr"][k] for run in runs]
+        for (name, size), values in series.items():
+            truths = [run["truth"][k] for run in runs]
+            squares = [
+                ((value - truth) / truth) ** 2 - (0.1 / truth) ** 2 for value, truth in zip(values, truths, strict=True)
+            ]
+            mean = sum(squares) / len(squares)
+            spread = math.sqrt(sum((s - mean) ** 2 for s in squares) / (len(squares) - 1) / len(squares))
+            half = 2 * spread / (2 * mean) / math.log(10)  # two errors of √mean, on the scale of its log10
+            height = math.log10(math.sqrt(mean))
+            found[name, size, alpha] = height, height - half, height + half
+    return found
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return split_runs()
+
+
+@pytest.fixture(scope="module")
+def over_sizes(runs):
+    numbers = Errors(SimpleNamespace(sizes=SIZES, total=TOTAL), runs).numbers()
+    return Drawn(reproduction.PAPER["sailing"].draw(numbers, "sailing: 40 runs"))
+
+
+def test_errors_over_sizes_are_those_of_the_runs_with_their_bars(runs, over_sizes):
+    expected = by_hand(runs)
+    shown = {(LEGEND[row["estimator"]], row["size"], row["alpha"]): row for row in over_sizes.rows}
+    assert len(shown) == len(over_sizes.rows) == len(expected)
+    for key, row in shown.items():
+        assert (row["y"], row["low"], row["high"]) == pytest.approx(expected[key], rel=1e-9), key
+
+
+def test_errors_over_sizes_have_a_panel_an_alpha_and_a_series_an_estimator(over_sizes):
+    assert over_sizes.spec["title"] == "sailing: 40 runs"
+    assert (over_sizes.facet["field"], over_sizes.panels()) == ("alpha", list(ALPHAS))
+    assert "α = " in over_sizes.facet["header"]["labelExpr"]
+    for mark in ("line", "point"):
+        assert over_sizes.fields(mark, "x", "y", "color") == ["size", "y", "estimator"]
+        assert over_sizes.legend(mark, "color") == list(LEGEND)
+        assert {over_sizes.layers[mark][axis]["type"] for axis in "xy"} == {"quantitative"}
+        assert over_sizes.layers[mark]["x"]["title"] == "|D_test|"
+        assert over_sizes.layers[mark]["y"]["title"] == "log10 of RMSE / true value"
+    assert over_sizes.fields("rule", "x", "y", "y2", "color") == ["size", "low", "high", "estimator"]
+    assert over_sizes.fields("point", "shape") == ["estimator"]
+    assert over_sizes.legend("point", "shape") == list(LEGEND)
+    looks = over_sizes.layers["point"]
+    assert len(set(zip(looks["color"]["scale"]["range"], looks["shape"]["scale"]["range"], strict=True))) == len(LEGEND)
+
+
+def test_two_fold_dr_is_a_point_of_its_own(over_sizes):
+    points = [(row["size"], row["alpha"]) for row in over_sizes.rows if row["estimator"] == "2-fold DR"]
+    assert sorted(points) == [(TOTAL, alpha) for alpha in ALPHAS]
+
+
+def errors_row(estimator, rmse, error, **about):
+    return {"estimator": estimator, "relative_rmse": rmse, "relative_rmse_error": error} | about
+
+
+def test_errors_over_alpha_say_whose_gifts_these_are():
+    rows = [
+        errors_row(name, (i + 1) / (8 + alpha), 0.01, alpha=alpha, donors="synthetic donors")
+        for i, name in enumerate(("step-is", "step-wis", "reg", "dr-bsl", "dr-v2"))
+        for alpha in ALPHAS
+    ]
+    drawn = Drawn(reproduction.PAPER["kdd98"].draw(pl.DataFrame(rows), "kdd98: 6 runs"))
+    assert drawn.spec["title"] == "kdd98: 6 runs, synthetic donors"
+    assert drawn.facet is None
+    assert drawn.fields("line", "x", "y", "color") == ["alpha", "y", "estimator"]
+    assert drawn.fields("rule", "y", "y2") == ["low", "high"]
+    assert drawn.layers["line"]["x"]["title"] == "α"
+    assert drawn.legend("line", "color") == ["IS", "WIS", "REG", "DR-bsl", "DR-v2"]
+    for row, given in zip(drawn.rows, rows, strict=True):
+        half = 2 * 0.01 / given["relative_rmse"] / math.log(10)
+        assert row["y"] == pytest.approx(math.log10(given["relative_rmse"]), rel=1e-12)
+        assert (row["high"] - row["y"], row["y"] - row["low"]) == pytest.approx((half, half), rel=1e-9)
+
+
+def test_no_error_has_no_logarithm_and_one_run_no_bar():
+    rows = [errors_row("dr", 0.0, None, size=10), errors_row("dr", 0.1, None, size=20)]
+    none, one = Drawn(figures.errors_over(pl.DataFrame(rows), "size", "n", "")).rows
+    assert (none["y"], none["low"], none["high"]) == (None, None, None)
+    assert (one["y"], one["low"], one["high"]) == (pytest.approx(-1.0), None, None)
+
+
+def test_gains_are_those_of_the_runs_with_a_panel_for_good_and_for_bad_candidates():
+    sizes, rng = (50, 200), np.random.default_rng(5)
+    runs = [
+        {
+            "gains": {p: {e: rng.normal(size=(len(CAUTIONS), 2)).tolist() for e in ESTIMATORS} for p in PANELS},
+            "chosen": {p: {e: [[None, [0.2, 0.0]]] * len(CAUTIONS) for e in ESTIMATORS} for p in PANELS},
+        }
+        for _ in range(25)
+    ]
+    numbers = Gains(SimpleNamespace(sizes=sizes), runs).numbers()
+    drawn = Drawn(reproduction.PAPER["safe-improvement"].draw(numbers, "safe-improvement: 25 runs"))
+    names = {"IS": "step-is", "DR-bsl": "dr-bsl", "DR": "dr"}
+    panels = {"π_train maximises": "maximize", "π_train minimises": "minimize"}
+    assert drawn.spec["title"] == "safe-improvement: 25 runs"
+    assert (drawn.facet["field"], drawn.panels()) == ("panel", list(panels))
+    assert drawn.fields("line", "x", "y", "color", "strokeDash") == ["size", "gain", "estimator", "C"]
+    assert drawn.fields("rule", "x", "y", "y2") == ["size", "low", "high"]
+    assert drawn.fields("point", "shape") == ["C"]
+    assert drawn.legend("line", "color") == list(names)
+    assert drawn.layers["line"]["y"]["title"] == "V of the recommended policy − V(π0)"
+    shown = {(panels[row["panel"]], names[row["estimator"]], row["C"], row["size"]): row for row in drawn.rows}
+    assert len(shown) == len(drawn.rows) == len(PANELS) * len(ESTIMATORS) * len(CAUTIONS) * len(sizes)
+    for (panel, name, caution, size), row in shown.items():
+        c = [f"C = {value:g}" for value in CAUTIONS].index(caution)
+        gains = [run["gains"][panel][name][c][sizes.index(size)] for run in runs]
+        mean = sum(gains) / 25
+        error = math.sqrt(sum((gain - mean) ** 2 for gain in gains) / 24 / 25)
+        assert (row["gain"], row["low"], row["high"]) == pytest.approx((mean, mean - 2 * error, mean + 2 * error))

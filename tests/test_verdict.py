@@ -1,0 +1,133 @@
+"""Every rule of the verdict decides where it should, and the measurements behind the rules say what we say of them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import offpolicy as op
+import polars as pl
+import pytest
+from logs import one_step_log
+from offpolicy import verdict
+
+TABLE = json.loads((Path(__file__).parents[1] / "docs" / "verdict" / "table.json").read_text())
+
+
+def judged(log, estimator="step-is", **options):
+    ev = op.evaluate(log, **options)
+    return ev.verdict_on(ev[estimator])
+
+
+def weights(ratio, seed=1):
+    """A one-step log with rewards that do not depend on the weights."""
+    rewards = np.random.default_rng(seed).normal(size=len(ratio))
+    return one_step_log(rewards, ratio=pl.Series(ratio))
+
+
+def test_a_heavy_tail_is_fragile_however_large_the_effective_sample_size():
+    u = (np.arange(20_000) + 0.5) / 20_000
+    heavy, light = 0.35 * u**-0.65, 0.8 * u**-0.2
+    ev = op.evaluate(weights(heavy))
+    assert ev["step-is"].ess > 100
+    assert ev.verdict.level == "fragile"
+    assert "tail" in ev.verdict.rule
+    assert judged(weights(light)).level == "reliable"
+
+
+def test_bounded_weights_have_no_tail_whatever_shape_is_fitted_to_them():
+    """The largest weights are equal but for a few: a shape fits, and means nothing."""
+    rng = np.random.default_rng(4)
+    ratio = rng.choice([0.5, 1.5], size=50_000) + rng.choice([0.0, 1e-6], p=[0.999, 0.001], size=50_000)
+    assert judged(weights(ratio)).level == "reliable"
+
+
+def test_ratios_above_one_in_the_mean_are_fragile_before_the_mean_weight_shows_it():
+    rng = np.random.default_rng(5)
+    ratio = rng.choice([0.9, 1.1], size=100_000) * 1.01
+    found = judged(weights(ratio))
+    assert found.level == "fragile"
+    assert "e-value" in found.rule
+    assert judged(weights(ratio / 1.01)).level == "reliable"
+
+
+def test_a_model_whose_values_do_not_belong_together_is_fragile():
+    log = op.demo_log()
+    wrong = log.with_columns(v_hat=pl.col("v_hat") + 0.5)
+    found = judged(wrong, "dr", discount=0.9)
+    assert found.level == "fragile"
+    assert "control variate" in found.rule
+    assert judged(wrong, "step-is", discount=0.9).level == "reliable"
+    assert judged(log, "dr", discount=0.9).level == "reliable"
+
+
+def test_an_estimate_that_one_trajectory_carries_is_fragile_and_others_are_not():
+    rng = np.random.default_rng(6)
+    log = weights(rng.choice([0.5, 1.5], size=1000))
+    big = log.with_columns(reward=pl.when(pl.col("episode") == 7).then(100.0).otherwise("reward"))
+    ev = op.evaluate(big.with_columns(q_hat="reward", v_hat=0.0), estimators=["step-is", "dr", "reg"])
+    assert ev.verdict_on(ev["step-is"]).level == "fragile"
+    assert "one trajectory" in ev.verdict_on(ev["step-is"]).rule
+    assert ev.verdict_on(ev["dr"]).level == "reliable"
+    assert ev.verdict_on(ev["reg"]).level == "fragile"
+    assert ev.verdict.level == "reliable"
+    assert ev.verdict.rule.endswith("less so: step-is")
+    assert {row["estimator"]: row["verdict"] for row in ev.to_dict()["estimates"]}["step-is"] == "fragile"
+
+
+@pytest.mark.parametrize(
+    ("levels", "level"),
+    [(["fragile", "reliable"], "reliable"), (["unusable", "fragile"], "fragile"), (["unusable"], "unusable")],
+)
+def test_a_policy_has_the_verdict_of_its_best_estimate(levels, level):
+    found = verdict.best({str(i): verdict.Verdict(each, "rule", "p") for i, each in enumerate(levels)})
+    assert found.level == level
+
+
+def test_the_verdict_was_measured_on_at_least_twenty_problems():
+    assert len({row["setting"] for row in TABLE["settings"]}) >= 20
+    assert min(row["runs"] for row in TABLE["settings"]) >= 400
+
+
+def test_no_estimate_whose_interval_covers_less_than_ninety_percent_is_called_reliable():
+    """Seldom at least: a sample that by chance lacks its tail cannot show that it does."""
+    poor = [row for row in TABLE["settings"] if row["coverage"] < 0.9]
+    assert len(poor) > 50
+    assert max(row["reliable"] for row in poor) < 0.1
+    assert sum(row["reliable"] for row in poor) / len(poor) < 0.01
+
+
+def test_where_reliable_is_the_usual_verdict_intervals_cover_ninety_percent():
+    trusted = [row for row in TABLE["settings"] if row["reliable"] > 0.5]
+    assert len(trusted) > 100
+    assert min(row["coverage"] for row in trusted) >= 0.9
+
+
+def test_most_good_intervals_are_called_reliable_where_there_are_enough_trajectories():
+    good = [row for row in TABLE["settings"] if row["coverage"] >= 0.94 and row["n"] >= 1000]
+    assert sum(row["reliable"] > 0.5 for row in good) > len(good) / 2
+
+
+def test_the_measured_ranges_justify_the_limits():
+    """Where no other rule objects, coverage is near 95% on the good side of each limit and lower on the other."""
+    limits = {"ess": verdict.UNUSABLE_BELOW, "concentration": verdict.CONCENTRATED, "k_hat": verdict.HEAVY}
+    for name, limit in limits.items():
+        sides = {True: [0, 0.0], False: [0, 0.0]}
+        for row in TABLE["ranges"][name]:
+            if row["intervals"]:
+                side = sides[row["from"] is not None and row["from"] >= limit]
+                side[0] += row["intervals"]
+                side[1] += row["intervals"] * row["coverage"]
+        below, above = (covered / count for count, covered in (sides[False], sides[True]))
+        good, bad = (above, below) if name == "ess" else (below, above)
+        assert good > 0.93
+        assert bad < good - 0.015
+
+
+def test_a_mean_weight_that_no_float_holds_is_unusable():
+    log = one_step_log([1.0] * 200, ratio=pl.Series([1e308] * 200)).with_columns(step=pl.lit(0))
+    both = pl.concat([log, log.with_columns(step=pl.lit(1))]).sort("episode", "step")
+    ev = op.evaluate(both, estimators=["wis", "step-wis"])
+    assert ev["step-wis"].value == pytest.approx(2.0)
+    assert ev.verdict.level == "unusable"
+    assert "f64" in ev.verdict.rule
+    assert json.dumps(ev.to_dict(), allow_nan=False)
