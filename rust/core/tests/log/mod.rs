@@ -1,5 +1,7 @@
 //! Small logs, and their evaluation in any cut and bracketing, for the tests of properties.
 
+pub mod definition;
+
 use offpolicy_core::engine::Engine;
 use offpolicy_core::estimators::Estimator;
 use offpolicy_core::ids::Id;
@@ -50,8 +52,14 @@ impl Log {
         Self { ids: self.ids.clone(), episodes: self.episodes.iter().map(episode).collect() }
     }
 
+    /// All rows.
     pub fn rows(&self) -> usize {
         self.episodes.iter().map(Vec::len).sum()
+    }
+
+    /// H
+    pub fn horizon(&self) -> usize {
+        self.episodes.iter().map(Vec::len).max().unwrap_or(0)
     }
 
     /// Rows from..to as a unit of their own.
