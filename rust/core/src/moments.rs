@@ -101,6 +101,7 @@ impl Moments {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn moments(values: &[f64]) -> Moments {
         let mut moments = Moments::default();
@@ -134,5 +135,29 @@ mod tests {
         assert_eq!(moments(&[0.3; 5]).effective_size(), 5.0);
         assert_eq!(moments(&[1e-200, 0.0, 0.0]).effective_size(), 1.0);
         assert_eq!(moments(&[0.0]).effective_size(), 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn whole_numbers_have_the_moments_of_whole_numbers(
+            xs in prop::collection::vec(-1000..1000i64, 2..20), cut in 0..20usize, scale in -300..300i32
+        ) {
+            let unit = 2f64.powi(scale);
+            let floats: Vec<f64> = xs.iter().map(|&x| x as f64 * unit).collect();
+            let (left, right) = floats.split_at(cut.min(floats.len()));
+            let mut both = moments(right);
+            both.merge(&moments(left));
+            let (n, sum) = (xs.len() as i64, xs.iter().sum::<i64>());
+            let (squares, total) = (xs.iter().map(|x| x * x).sum::<i64>(), xs.len() as u64);
+            let in_units = |found: Scaled| found.relative_to(scale.into());
+            let near = |found, expected: f64| (in_units(found) - expected).abs() <= 1e-15 * expected;
+            prop_assert_eq!(in_units(both.mean(total)), sum as f64 / n as f64);
+            prop_assert_eq!(in_units(both.total().value()), sum as f64);
+            let variance = (n * squares - sum * sum) as f64 / (n * (n - 1)) as f64;
+            prop_assert!(near(both.std_error(total), (variance / n as f64).sqrt()));
+            prop_assert!(near(both.influence_error(total), (squares as f64 / (n * (n - 1)) as f64).sqrt()));
+            let size = if squares == 0 { 0.0 } else { (sum * sum) as f64 / squares as f64 };
+            prop_assert!((both.effective_size() - size).abs() <= 1e-15 * size);
+        }
     }
 }

@@ -223,6 +223,29 @@ mod tests {
             prop_assert_eq!((Scaled::from(a) + Scaled::from(b)).lossy_f64(), a + b);
             prop_assert_eq!((Scaled::from(a) - Scaled::from(b)).lossy_f64(), a - b);
             prop_assert_eq!(Scaled::from(a.abs()).sqrt().lossy_f64(), a.abs().sqrt());
+            prop_assert_eq!(Scaled::from(a).abs().lossy_f64(), a.abs());
+            prop_assert_eq!(Scaled::from(a.abs()).max(Scaled::from(b.abs())).lossy_f64(), a.abs().max(b.abs()));
+            if b != 0.0 {
+                prop_assert_eq!((Scaled::from(a) / Scaled::from(b)).lossy_f64(), a / b);
+                prop_assert!((Scaled::from(b).log10() - b.abs().log10()).abs() < 1e-12);
+            }
+        }
+
+        /// Far outside of the range of f64 all is as it is within.
+        #[test]
+        fn a_common_exponent_changes_no_digit(a in -1e9..1e9f64, b in -1e9..1e9f64, e in -1_000_000..1_000_000i64) {
+            let (x, y) = (Scaled::new(a, e), Scaled::new(b, e));
+            prop_assert_eq!((x + y).relative_to(e), a + b);
+            prop_assert_eq!((x - y).relative_to(e), a - b);
+            prop_assert_eq!((x * y).relative_to(2 * e), a * b);
+            prop_assert_eq!(x.abs().max(y.abs()).relative_to(e), a.abs().max(b.abs()));
+            prop_assert_eq!(Scaled::new(a.abs(), 2 * e).sqrt().relative_to(e), a.abs().sqrt());
+            prop_assert_eq!(x.to_f64().is_some(), a == 0.0 || x.exponent().abs() < 1023 || x.lossy_f64().is_normal());
+            let (integer, exponent) = x.to_integer();
+            prop_assert_eq!(Scaled::new(integer as f64, exponent), x);
+            if b != 0.0 {
+                prop_assert_eq!((x / y).lossy_f64(), a / b);
+            }
         }
     }
 }

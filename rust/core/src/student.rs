@@ -98,6 +98,22 @@ fn ln_gamma(z: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// P(|T| < t) for whole ν, a finite sum: Abramowitz & Stegun 26.7.3 and 26.7.4.
+    fn within(t: f64, nu: u32) -> f64 {
+        let theta = (t / f64::from(nu).sqrt()).atan();
+        let (sin, cos) = theta.sin_cos();
+        let odd = nu % 2 == 1;
+        // cos + (2/3) cos³ + (2·4)/(3·5) cos⁵ + …, or 1 + (1/2) cos² + (1·3)/(2·4) cos⁴ + …, up to cos^(ν−2)
+        let (mut term, mut sum, mut power) = if odd { (cos, 0.0, 1) } else { (1.0, 0.0, 0) };
+        while power + 2 <= nu {
+            sum += term;
+            power += 2;
+            term *= cos * cos * f64::from(power - 1) / f64::from(power);
+        }
+        if odd { (theta + sin * sum) * std::f64::consts::FRAC_2_PI } else { sin * sum }
+    }
 
     fn close(found: f64, exact: f64) {
         assert!((found / exact - 1.0).abs() < 1e-11, "{found} against {exact}");
@@ -106,8 +122,8 @@ mod tests {
     #[test]
     fn closed_forms() {
         // ν = 1 is Cauchy; ν = 2 has x = (2p−1) √(2 / (4p(1−p))).
-        for p in [0.6, 0.9, 0.975, 0.9995] {
-            close(quantile(p, 1.0), (std::f64::consts::PI * (p - 0.5)).tan());
+        for p in [0.6, 0.9, 0.975, 0.9995, 1.0 - 2f64.powi(-30)] {
+            close(quantile(p, 1.0), 1.0 / (std::f64::consts::PI * (1.0 - p)).tan());
             close(quantile(p, 2.0), (2.0 * p - 1.0) * (2.0 / (4.0 * p * (1.0 - p))).sqrt());
         }
         assert_eq!(quantile(0.5, 7.0), 0.0);
@@ -120,5 +136,13 @@ mod tests {
         let (z, nu) = (1.959_963_984_540_054f64, 1e5);
         let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * nu * nu);
         close(quantile(0.975, nu), z + (z.powi(3) + z) / (4.0 * nu) + second);
+    }
+
+    proptest! {
+        #[test]
+        fn inverts_the_distribution_function(p in 0.001..0.999f64, nu in prop_oneof![1..40u32, 1..5000u32]) {
+            let t = quantile(p, f64::from(nu));
+            prop_assert!((t.signum() * within(t.abs(), nu) - (2.0 * p - 1.0)).abs() < 1e-11, "{t}");
+        }
     }
 }

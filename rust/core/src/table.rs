@@ -115,6 +115,34 @@ mod tests {
     }
 
     #[test]
+    fn stretches_hold_the_entries_in_order() {
+        for discount in [1.0, 0.99, 0.5, 0.001, 1e-30, 0.0] {
+            let (table, mut b) = (StepTable::discounts(discount, 1000), 0);
+            assert_eq!((table.len(), table.is_empty()), (1000, false));
+            while b < 125 {
+                assert_eq!(table.stretch(b, 1).values.len(), 1);
+                let Stretch { values, exponent, tame } = table.stretch(b, 1000);
+                for value in values {
+                    for (j, &x) in value.iter().enumerate() {
+                        let entry = table.get(b * LANES + j);
+                        assert_eq!(table.scaled_block(b).0[j], entry);
+                        assert!(!tame || Scaled::new(x, exponent) == entry, "{discount}, step {}", b * LANES + j);
+                    }
+                    // Plain while all is of ordinary magnitude; one exponent only where it serves all eight.
+                    let (first, last) = (table.get(b * LANES), table.get(b * LANES + 7));
+                    let spread = if last.is_zero() { 0 } else { first.exponent() - last.exponent() };
+                    assert_eq!(tame, first.is_zero() || spread <= SPREAD);
+                    assert_eq!(exponent == 0, first.is_zero() || first.exponent() >= -PLAIN);
+                    b += 1;
+                }
+            }
+            assert_eq!(b, 125);
+            assert!(table.get(1000).is_zero());
+        }
+        assert!(StepTable::default().is_empty());
+    }
+
+    #[test]
     fn no_discount_and_full_discount() {
         assert_eq!(StepTable::discounts(1.0, 3).get(2), Scaled::ONE);
         let zero = StepTable::discounts(0.0, 9);

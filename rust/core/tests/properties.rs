@@ -1,9 +1,9 @@
-//! Properties of every log, on logs that proptest makes up: ragged, over more steps than one block, with weights that are
-//! zero. `PROPTEST_CASES=100000 cargo test --package offpolicy-core --test properties` takes many of them.
+//! Properties of every log, on logs that proptest makes up: ragged, of more steps than one block, with weights that are
+//! zero. `PROPTEST_CASES=100000 cargo test --release --package offpolicy-core` takes many of them.
 //!
 //!     permutation, ids renamed            the_order_and_names_of_episodes_do_not_matter
 //!     any cut, merge in any bracketing    any_cut_and_bracketing_gives_the_same_bits
-//!     forward form = backward recursion   forward_sums_are_the_backward_recursions
+//!     forward form = backward recursion   forward_sums_are_the_backward_recursions, weighted_estimators_are_…
 //!     r → ar                              rewards_scale
 //!     Q̂ = 0                               without_a_model_dr_is_step_is
 //!     ρ = 1, mixture with α = 1           ratios_of_one_are_monte_carlo
@@ -15,7 +15,8 @@
 
 mod log;
 
-use log::{BASELINE, Log, P, PI_0, PI_1, Q, R, R_HAT, Row, Tree, V, bits, find, nameless_bits};
+use log::definition::{self, Expected};
+use log::{Log, P, PI_0, PI_1, Q, R, R_HAT, Row, Tree, V, bits, find, nameless_bits};
 use offpolicy_core::estimators::Estimator::{self, *};
 use proptest::prelude::*;
 
@@ -73,35 +74,10 @@ fn tree(units: usize, choices: &[prop::sample::Index]) -> Tree {
     rest.remove(0)
 }
 
-/// What each estimate would be if nothing in it cancelled, or more: what its rounding is measured by.
-fn scale(log: &Log) -> f64 {
-    let rho = |row: &Row| (row[PI_1] / row[PI_0]).max(1.0);
-    let size = |row: &Row| MODEL.iter().map(|&k| row[k].abs()).sum::<f64>() * (1.0 + row[P]) + 18.0 * BASELINE;
-    let total = |rows: &Vec<Row>| rows.iter().map(size).sum::<f64>() * rows.iter().map(rho).product::<f64>();
-    log.episodes.iter().map(total).sum()
-}
-
-fn near(found: f64, expected: f64, scale: f64) -> bool {
-    (found - expected).abs() <= 1e-12 * expected.abs() + 1e-13 * scale
-}
-
-/// A trajectory's value by the recursion that defines it.
-fn backward(rows: &[Row], estimator: Estimator, gamma: f64, horizon: usize) -> f64 {
-    let (mut next, mut v_next) = (0.0, 0.0);
-    for (t, row) in rows.iter().enumerate().rev() {
-        let rho = row[PI_1] / row[PI_0];
-        let b = BASELINE * (0..horizon - t).map(|k| gamma.powi(k as i32)).sum::<f64>();
-        next = match estimator {
-            Mc => row[R] + gamma * next,
-            StepIs => rho * (row[R] + gamma * next),
-            Dr => row[V] + rho * (row[R] + gamma * next - row[Q]),
-            DrBsl => b + rho * (row[R] + gamma * next - b),
-            DrV2 => row[V] + rho * (row[R] + gamma * next - row[R_HAT] - gamma * v_next * row[P]),
-            _ => unreachable!("no recursion"),
-        };
-        v_next = row[V];
-    }
-    next
+/// To 1e-12 of itself, or 1e-13 of what it is the sum of.
+fn near(found: (f64, f64), expected: (f64, f64), scale: f64) -> bool {
+    let close = |found: f64, expected: f64| (found - expected).abs() <= 1e-12 * expected.abs() + 1e-13 * scale;
+    close(found.0, expected.0) && close(found.1, expected.1)
 }
 
 proptest! {
@@ -134,21 +110,27 @@ proptest! {
 
     #[test]
     fn forward_sums_are_the_backward_recursions(log in logs(), discount in discounts()) {
-        let (outcome, n) = (log.evaluate(discount), log.episodes.len() as f64);
-        let horizon = log.episodes.iter().map(Vec::len).max().unwrap();
+        let outcome = log.evaluate(discount);
         for estimator in [Mc, StepIs, Dr, DrBsl, DrV2] {
-            let values: Vec<f64> = log.episodes.iter().map(|rows| backward(rows, estimator, discount, horizon)).collect();
-            let mean = values.iter().sum::<f64>() / n;
-            let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
-            let (value, error) = find(&outcome, usize::from(estimator != Mc), estimator);
-            prop_assert!(near(value, mean, scale(&log)), "{estimator:?}: {value} against {mean}");
-            prop_assert!(near(error, (variance / n).sqrt(), scale(&log)), "{estimator:?}");
+            let Expected { value, error, scale } = definition::average(&log, estimator, discount);
+            let found = find(&outcome, usize::from(estimator != Mc), estimator);
+            prop_assert!(near(found, (value, error), scale), "{estimator:?}: {found:?} for {value}, {error}");
         }
     }
 
     #[test]
-    fn rewards_scale(log in logs(), discount in discounts(), k in -5..5i32, sign in prop::bool::ANY) {
-        // A multiple of the 40 bits of a bin: sums a step are cut in the same places.
+    fn weighted_estimators_are_their_definitions(log in logs(), discount in discounts()) {
+        let outcome = log.evaluate(discount);
+        for estimator in [Wis, StepWis, Wdr] {
+            let Expected { value, error, scale } = definition::weighted(&log, estimator, discount);
+            let found = find(&outcome, TARGET, estimator);
+            prop_assert!(near(found, (value, error), scale), "{estimator:?}: {found:?} for {value}, {error}");
+        }
+    }
+
+    #[test]
+    fn rewards_scale(log in logs(), discount in discounts(), k in -9..=9i32, sign in prop::bool::ANY) {
+        // A multiple of the 40 bits of a bin: sums a step are cut in the same places. Large enough for wide floats too.
         let factor = 2f64.powi(40 * k) * if sign { 1.0 } else { -1.0 };
         let scaled = log.map(|_, mut row| {
             MODEL.iter().for_each(|&slot| row[slot] *= factor);
@@ -179,13 +161,13 @@ proptest! {
         });
         let mixed = log.evaluate_in_parts(discount, &[1.0], &[], &Tree::Unit(0));
         for (outcome, policy) in [(same.evaluate(discount), TARGET), (mixed, TARGET + 1)] {
-            let (value, error) = find(&outcome, 0, Mc);
-            for estimator in [Is, StepIs, Wis, StepWis] {
-                let found = find(&outcome, policy, estimator);
-                prop_assert!(near(found.0, value, scale(&same)), "{estimator:?}");
-                prop_assert!(near(found.1, error, scale(&same)), "{estimator:?}");
+            let expected = find(&outcome, 0, Mc);
+            let scale = definition::weighted(&same, StepWis, discount).scale;
+            for estimator in [Wis, StepWis] {
+                prop_assert!(near(find(&outcome, policy, estimator), expected, scale), "{estimator:?}");
             }
-            prop_assert_eq!(find(&outcome, policy, StepIs), (value, error));
+            prop_assert_eq!(find(&outcome, policy, StepIs), expected);
+            prop_assert_eq!(find(&outcome, policy, Is), expected);
             prop_assert_eq!(outcome.weights[policy].ess, outcome.episodes as f64);
         }
     }
@@ -195,7 +177,8 @@ proptest! {
         let (outcome, n) = (log.evaluate(discount), log.episodes.len() as f64);
         let value = |rows: &Vec<Row>| rows[0][V] + rows[0][PI_1] / rows[0][PI_0] * (rows[0][R] - rows[0][Q]);
         let mean = log.episodes.iter().map(value).sum::<f64>() / n;
-        prop_assert!(near(find(&outcome, TARGET, Dr).0, mean, scale(&log)));
+        let Expected { error, scale, .. } = definition::average(&log, Dr, discount);
+        prop_assert!(near(find(&outcome, TARGET, Dr), (mean, error), scale));
     }
 
     #[test]
@@ -217,7 +200,7 @@ proptest! {
         for estimator in ALL.into_iter().filter(|&estimator| estimator != DrBsl) {
             let (old, new) = (find(&before, TARGET, estimator), find(&after, TARGET, estimator));
             if BY_STEP.contains(&estimator) {
-                prop_assert!(near(new.0, old.0, scale(&log)) && near(new.1, old.1, scale(&log)), "{estimator:?}");
+                prop_assert!(near(new, old, definition::weighted(&log, estimator, discount).scale), "{estimator:?}");
             } else {
                 prop_assert_eq!(new, old, "{:?}", estimator);
             }
@@ -229,10 +212,11 @@ proptest! {
     fn a_doubled_log_has_the_value_and_less_error(log in logs(), discount in discounts()) {
         let twice = Log::new([&log.episodes[..], &log.episodes[..]].concat());
         let (before, after, n) = (log.evaluate(discount), twice.evaluate(discount), log.episodes.len() as f64);
-        for estimator in ALL {
-            let (old, new) = (find(&before, TARGET, estimator), find(&after, TARGET, estimator));
-            prop_assert!(near(new.0, old.0, scale(&log)), "{estimator:?}");
-            prop_assert!(near(new.1, old.1 * ((n - 1.0) / (2.0 * n - 1.0)).sqrt(), scale(&log)), "{estimator:?}");
+        for estimator in [StepIs, Wis, StepWis, Dr, DrBsl, DrV2, Wdr] {
+            let (value, error) = find(&before, TARGET, estimator);
+            let less = error * ((n - 1.0) / (2.0 * n - 1.0)).sqrt();
+            let scale = definition::by_definition(&log, estimator, discount).scale;
+            prop_assert!(near(find(&after, TARGET, estimator), (value, less), scale), "{estimator:?}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! Small logs, and their evaluation in any cut and bracketing, for the tests of properties.
 
+pub mod definition;
+
 use offpolicy_core::engine::Engine;
 use offpolicy_core::estimators::Estimator;
 use offpolicy_core::ids::Id;
@@ -50,8 +52,14 @@ impl Log {
         Self { ids: self.ids.clone(), episodes: self.episodes.iter().map(episode).collect() }
     }
 
+    /// All rows.
     pub fn rows(&self) -> usize {
         self.episodes.iter().map(Vec::len).sum()
+    }
+
+    /// H
+    pub fn horizon(&self) -> usize {
+        self.episodes.iter().map(Vec::len).max().unwrap_or(0)
     }
 
     /// Rows from..to as a unit of their own.
@@ -135,7 +143,7 @@ fn plan(discount: f64, alphas: &[f64]) -> Plan {
         transition_ratio: Some(P),
         estimators: estimators.to_vec(),
     };
-    let all = [Is, StepIs, Wis, StepWis, Reg, Dr, DrBsl, DrV2, Wdr];
+    let all = [Is, StepIs, Wis, StepWis, Reg, Dr, DrBsl, DrV2, Wdr, Magic];
     let mut policies = vec![policy("behavior", Ratio::One, &[Mc])];
     policies.push(policy("target", Ratio::Probabilities { behavior: PI_0, target: PI_1 }, &all));
     policies.extend(alphas.iter().map(|&alpha| policy("mixture", Ratio::Mixture { of: 1, alpha }, &all)));
