@@ -137,7 +137,8 @@ if __name__ == "__main__":
 """
 
 
-def test_ctrl_c_ends_the_processes_and_keeps_what_is_done(expected, tmp_path):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_end_of_any_kind_ends_all_processes_and_keeps_what_is_done(expected, tmp_path, how):
     script = tmp_path / "script.py"
     script.write_text(INTERRUPTED)
     folder = tmp_path / "cut"
@@ -148,8 +149,8 @@ def test_ctrl_c_ends_the_processes_and_keeps_what_is_done(expected, tmp_path):
         try:
             while process.stdout.readline() != "2\n":
                 assert process.poll() is None
-            process.send_signal(signal.SIGINT)
-            process.wait(timeout=60)  # its runs take ten minutes
+            process.send_signal(how)
+            process.communicate(timeout=60)  # which none of them can write to any more; their runs take ten minutes
         finally:
             process.kill()
     assert process.returncode != 0
