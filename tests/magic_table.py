@@ -21,10 +21,10 @@ The share of each length is in `Estimate.blend`. [magic.rs](../rust/core/src/est
 definition, and where it departs from that paper: covariances by influence functions, and the interval of `wdr` from its
 standard error instead of a bootstrap.
 
-**No interval comes with `magic`.** Its standard error is that of the blend whose shares were found, without the bias of the
-model's part: the last but one column says how often it would hold the truth. A model inside the
-interval of `wdr` counts as unbiased, whatever it is. So every interval is withheld, and the verdict on `magic` is never
-better than *fragile*. `wdr` has an honest one.
+**No interval comes with `magic`.** Its standard error is that of the blend whose shares were found, without the bias of
+the model's part: the last but one column says how often it would hold the truth. A model inside the interval of `wdr`
+counts as unbiased, whatever it is. So every interval is withheld, and the verdict on `magic` is never better than
+*fragile*. `wdr` has an honest one.
 
 {tables}
 """

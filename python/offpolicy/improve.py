@@ -177,8 +177,8 @@ def check_estimator(estimator: str, baseline: float | None) -> None:
     others = f"choose one of {', '.join(AVERAGED)}"
     if estimator in WEIGHTED:
         raise UsageError(
-            f"estimator {estimator!r} is made of ratios of sums, biased in small samples and no average of the values of "
-            f"trajectories, which V − Cσ is made for; {others}"
+            f"estimator {estimator!r} is made of ratios of sums, biased in small samples and no average of the values "
+            f"of trajectories, which V − Cσ is made for; {others}"
         )
     if estimator == "mc":
         raise UsageError(f"estimator 'mc' is the value of the behaviour policy, whatever the candidate; {others}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from offpolicy.columns import ESTIMATED, Columns, PolicyColumns, suggestion
 from offpolicy.errors import MissingColumnError, UsageError
-from offpolicy.estimators import ESTIMATORS, BLENDED, NEEDS
+from offpolicy.estimators import BLENDED, ESTIMATORS, NEEDS
 
 BEHAVIOR = "behavior"
 TARGET = "target"
