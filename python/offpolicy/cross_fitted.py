@@ -48,13 +48,12 @@ class Fold:
         return next(found, None)
 
     def lacking(self, policy: str, estimator: str) -> str | None:
-        """Why the fold alone has no such estimate, or none with a standard error and an interval by it."""
+        """Why the fold alone has no such estimate, or none with a standard error."""
         found = self.find(policy, estimator)
         if found is None:
             told = (note for note in self.evaluation.notes if f"policy {policy!r}" in note)
             return next(told, f"{estimator} has no value")
-        plain = found.interval(method="t")
-        return plain.reason if plain.low is None else None
+        return found.interval(method="t").reason if found.std_error is None else None
 
 
 @dataclass(frozen=True)
