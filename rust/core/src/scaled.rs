@@ -224,7 +224,7 @@ mod tests {
             prop_assert_eq!((Scaled::from(a) - Scaled::from(b)).lossy_f64(), a - b);
             prop_assert_eq!(Scaled::from(a.abs()).sqrt().lossy_f64(), a.abs().sqrt());
             prop_assert_eq!(Scaled::from(a).abs().lossy_f64(), a.abs());
-            prop_assert_eq!(Scaled::from(a.abs()).max(Scaled::from(b.abs())).lossy_f64(), a.abs().max(b.abs()));
+            prop_assert_eq!(Scaled::from(a).compare(Scaled::from(b)), a.total_cmp(&b));
             if b != 0.0 {
                 prop_assert_eq!((Scaled::from(a) / Scaled::from(b)).lossy_f64(), a / b);
                 prop_assert!((Scaled::from(b).log10() - b.abs().log10()).abs() < 1e-12);
@@ -238,7 +238,7 @@ mod tests {
             prop_assert_eq!((x + y).relative_to(e), a + b);
             prop_assert_eq!((x - y).relative_to(e), a - b);
             prop_assert_eq!((x * y).relative_to(2 * e), a * b);
-            prop_assert_eq!(x.abs().max(y.abs()).relative_to(e), a.abs().max(b.abs()));
+            prop_assert_eq!(x.compare(y), a.total_cmp(&b));
             prop_assert_eq!(Scaled::new(a.abs(), 2 * e).sqrt().relative_to(e), a.abs().sqrt());
             prop_assert_eq!(x.to_f64().is_some(), a == 0.0 || x.exponent().abs() < 1023 || x.lossy_f64().is_normal());
             let (integer, exponent) = x.to_integer();
