@@ -5,6 +5,12 @@ pareto      ρ = (1 − k) u^-k, one step: the weights have no variance from k =
 rare        two actions, of which π0 seldom takes the one that π1 takes half the time, and which alone is rewarded
 survival    action 0 goes on, action 1 stops, up to ten steps with a reward of 1 each
 tabular     a random MDP, and π1 mixed with π0 or not; Q̂ is Q with an error of a tenth of its spread
+
+and such as no interval can cover, for what is logged is not what it seems:
+
+unlogged    π1 takes an action that the log never shows; all rewards are 1
+wrong       ρ of a lognormal problem of ten steps, times a factor: π0 was logged too small, or too large
+shifted     a tabular problem whose V̂ is not the mean of its Q̂, but off by a share of the spread of Q
 """
 
 from collections.abc import Callable
@@ -72,7 +78,24 @@ def _survival(go, steps=10):
     return Setting(f"survival {go:g}", float(sum(go**t for t in range(steps))), 1.0, draw)
 
 
-def _tabular(seed, steps, mixed):
+def _unlogged(share):
+    def draw(rng, n):
+        ratio = rng.choice([1.2, 0.8], size=(n, 1)) * (1 - share)
+        return _frame(1, ratio=ratio, reward=np.ones((n, 1)))
+
+    return Setting(f"unlogged {share:g}", 1.0, 1.0, draw)
+
+
+def _wrong(factor):
+    right = _lognormal(0.2, 10, True)
+
+    def draw(rng, n):
+        return right.draw(rng, n).with_columns(pl.col("ratio") * factor)
+
+    return Setting(f"wrong {factor:g}", right.value, 1.0, draw)
+
+
+def _tabular(seed, steps, mixed, shift=0.0):
     rng, discount = np.random.default_rng(seed), 0.95
     p = rng.dirichlet(np.full(3, 0.5), size=(3, 2))
     reward, behavior = rng.normal(size=(3, 2)), rng.dirichlet(np.full(2, 3.0), size=3)
@@ -85,14 +108,15 @@ def _tabular(seed, steps, mixed):
         s, found = rng.integers(3, size=n), []
         for t in range(steps):
             a = (rng.random(n) > behavior[s, 0]).astype(int)
-            v_hat = (target[s] * q_hat[t, s]).sum(axis=1)
+            v_hat = (target[s] * q_hat[t, s]).sum(axis=1) + shift * q.std()
             noisy = reward[s, a] + rng.normal(size=n)
             found.append((target[s, a] / behavior[s, a], noisy, q_hat[t, s, a], v_hat))
             s = (rng.random((n, 1)) > np.cumsum(p[s, a], axis=1)[:, :-1]).sum(axis=1)
         columns = np.stack(found).transpose(1, 2, 0)
         return _frame(steps, **dict(zip(("ratio", "reward", "q_hat", "v_hat"), columns, strict=True)))
 
-    return Setting(f"tabular {seed}, {steps} steps, α={mixed:g}", float(theory.value(mdp, target)), discount, draw)
+    name = f"tabular {seed}, {steps} steps, α={mixed:g}" + (f", shifted {shift:g}" if shift else "")
+    return Setting(name, float(theory.value(mdp, target)), discount, draw)
 
 
 def settings() -> list[Setting]:
@@ -104,4 +128,7 @@ def settings() -> list[Setting]:
     made += [partial(_rare, chance) for chance in (0.1, 0.02, 0.005)]
     made += [partial(_survival, go) for go in (0.7, 0.9)]
     made += [partial(_tabular, seed, steps, mixed) for seed in (1, 2) for steps in (5, 20) for mixed in (0.0, 0.5)]
+    made += [partial(_unlogged, share) for share in (0.02, 0.09)]
+    made += [partial(_wrong, factor) for factor in (0.97, 1.03)]
+    made += [partial(_tabular, 1, 5, 0.5, shift) for shift in (0.1, 0.5)]
     return [make() for make in made]

@@ -28,6 +28,9 @@ RANGES = {
     "ess": (10, 30, 100, 300, 1000),
     "k_hat": (0.0, 0.2, 0.4, 0.5, 0.6, 0.7),
     "concentration": (0.02, 0.05, 0.1, 0.2, 0.4),
+    "mean_errors": (1, 2, 3, 4, 5, 10, 50),
+    "log10_e_value": (0, 1, 2, 3, 5, 10),
+    "control_errors": (1, 2, 3, 4, 5, 10, 50),
 }
 
 
@@ -37,7 +40,8 @@ def measured(number: int, setting: Setting, n: int, runs: int) -> Iterator[dict]
         log = setting.draw(np.random.default_rng([number, n, run]), n)
         ev = op.evaluate(log, discount=setting.discount, threads=1)
         found = ev.diagnostics.row(0, named=True)
-        about = {name: found[name] for name in ("ess", "k_hat", "largest_share", "mean_weight")}
+        about = {name: found[name] for name in ("ess", "k_hat", "largest_share", "mean_weight", "log10_e_value")}
+        about["mean_errors"] = mean_errors(found, n)
         shares = dict(ev.leverage.select("estimator", "concentration").iter_rows())
         for name in ESTIMATORS:
             if name in shares:
@@ -50,7 +54,21 @@ def measured(number: int, setting: Setting, n: int, runs: int) -> Iterator[dict]
                     "covers": covers,
                     "level": level,
                     "concentration": shares[name],
+                    "control_errors": control_errors(found) if name in verdict.MODELLED else None,
                 } | about
+
+
+def mean_errors(found: dict, n: int) -> float:
+    """How many of its standard errors the mean weight is from 1; none where rounding explains it."""
+    off = abs(found["mean_weight"] - 1)
+    error = found["mean_weight"] * max(1 / found["ess"] - 1 / n, 0.0) ** 0.5
+    return 0.0 if off <= verdict.MEAN_ROUNDING else off / error if error else np.inf
+
+
+def control_errors(found: dict) -> float | None:
+    """How many of its standard errors the control variate is from 0."""
+    mean, error = found["control_variate"], found["control_error"]
+    return abs(mean) / error if mean is not None and error else None
 
 
 def by_setting(runs: pl.DataFrame) -> list[dict]:
@@ -67,12 +85,12 @@ def by_setting(runs: pl.DataFrame) -> list[dict]:
 
 def passed() -> dict[str, pl.Expr]:
     """What each rule of the verdict lets pass as reliable."""
-    error = pl.col("mean_weight") * (1 / pl.col("ess") - 1 / pl.col("n")).clip(0).sqrt()
-    off = (pl.col("mean_weight") - 1).abs()
     small = pl.col("largest_share") <= verdict.SMALL_SHARE
     return {
         "ess": pl.col("ess") >= verdict.FRAGILE_BELOW,
-        "mean_weight": off <= pl.max_horizontal(verdict.MEAN_ERRORS * error, verdict.MEAN_DISTANCE),
+        "mean_errors": pl.col("mean_errors") <= verdict.MEAN_ERRORS,
+        "log10_e_value": pl.col("log10_e_value") < verdict.EVIDENCE,
+        "control_errors": pl.col("control_errors").is_null() | (pl.col("control_errors") <= verdict.CONTROL_ERRORS),
         "k_hat": pl.col("k_hat").is_null() | (pl.col("k_hat") <= verdict.HEAVY) | small,
         "concentration": pl.col("concentration").is_null() | (pl.col("concentration") <= verdict.CONCENTRATED),
     }

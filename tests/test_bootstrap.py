@@ -174,6 +174,30 @@ def test_too_large_a_state_is_refused(log):
     assert "ask for fewer replicates" in estimate.interval(method="bootstrap").reason
 
 
+def test_small_weights_have_the_acceleration_of_large_ones():
+    rng = np.random.default_rng(3)
+    log = one_step_log(rng.normal(size=30), ratio=pl.Series(rng.exponential(size=30)))
+    found = []
+    for power in (0, -560):
+        ev = op.evaluate(log.with_columns(pl.col("ratio") * 2.0**power), estimators=["wis"])
+        found.append(ev["wis"].interval(0.9, "bootstrap-bca"))
+    one, small = found
+    assert one.assumptions["acceleration"] == pytest.approx(small.assumptions["acceleration"], rel=1e-12)
+    assert one.assumptions["acceleration"] != 0
+    assert (one.low, one.high) == (small.low, small.high)
+
+
+def test_a_bound_from_one_side_corrects_that_side_alone(log):
+    """Which may be possible where the other is not."""
+    estimate = op.evaluate(log, estimators=["step-is"])["step-is"]
+    estimate.samples.kept.clear()
+    known = bootstrap.Bootstrap(0.0, np.linspace(-1, 1, 401), acceleration=0.7)
+    estimate.samples.kept[("bootstrap", "target", "step-is", 401, 0)] = known
+    two, lower = (estimate.interval(0.95, "bootstrap-bca", side=side, replicates=401) for side in ("two", "lower"))
+    assert "acceleration" in two.reason
+    assert lower.low is not None
+
+
 def test_weights_beyond_f64_are_refused():
     log = pl.DataFrame({"episode": [0, 0, 1], "step": [0, 1, 0], "reward": 1.0, "ratio": [1e300, 1e300, 1.0]})
     found = op.evaluate(log, estimators=["wis"])["wis"].interval(method="bootstrap")

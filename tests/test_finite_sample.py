@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -252,10 +253,41 @@ def test_bounds_that_the_log_contradicts_bound_nothing():
     log = bounded_log(60, (0.0, 1.0))
     wrong = op.Bounds(reward=(0.0, 0.1), ratio=2.0)
     ev = op.evaluate(log, horizon=H, estimators=["step-is", "mc"], bounds=wrong)
-    for estimator, method in (("step-is", "betting"), ("mc", "anderson"), ("step-is", "sequence")):
-        found = ev[estimator].interval(method=method)
-        assert (found.low, found.high) == (None, None)
-        assert "the log contradicts bounds=" in found.reason
+    for method in ("hoeffding", "bernstein", "betting", "anderson", "sequence"):
+        for estimator, bounds in (("mc", wrong), ("step-is", replace(wrong, ratio=0.5))):
+            found = ev[estimator].interval(method=method, bounds=bounds)
+            assert (found.low, found.high) == (None, None)
+            assert "the log contradicts bounds=" in found.reason
+    values = ev.values("step-is")["value"]
+    assert ev["step-is"].extremes == (values.min(), values.max())
+    costs = op.Bounds(reward=(-0.1, 0.0))
+    ev = op.evaluate(bounded_log(60, (-1.0, 0.0)), horizon=H, estimators=["mc"], bounds=costs)
+    assert "beyond -0.6" in ev["mc"].interval(method="hoeffding").reason
+
+
+@pytest.mark.parametrize("method", ["hoeffding", "bernstein", "betting", "anderson", "sequence", "hcope"])
+def test_a_fixed_length_that_the_log_contradicts_bounds_nothing(method):
+    log = pl.DataFrame({"episode": [0, 0, 1], "step": [0, 1, 0], "reward": 0.5, "ratio": 1.0})
+    bounds = op.Bounds(reward=(0.5, 1.0), ratio=1.0, fixed_length=True)
+    found = op.evaluate(log, horizon=2, estimators=["mc"], bounds=bounds)["mc"].interval(method=method, side="lower")
+    assert found.low is None
+    assert "fixed_length=True, and an episode has 1 of 2 steps" in found.reason
+
+
+@pytest.mark.parametrize("method", ["hoeffding", "bernstein", "betting", "anderson", "sequence", "hcope"])
+def test_nothing_is_promised_for_finite_samples_where_the_propensities_are_estimated(method):
+    log = bounded_log(300, (0.0, 1.0))
+    bounds = op.Bounds(reward=(0.0, 1.0), ratio=4.0)
+    options = {"horizon": H, "estimators": ["step-is", "mc"], "bounds": bounds}
+    names = ({}, {"behavior_prob": "behavior_prob_hat"})
+    known, guessed = (op.evaluate(log.rename(chosen), **options) for chosen in names)
+    for ev in (known, guessed):
+        assert ev["mc"].interval(method=method, side="lower").low is not None
+    assert known["step-is"].interval(method=method, side="lower").low is not None
+    found = guessed["step-is"].interval(method=method, side="lower")
+    assert found.low is None
+    assert "it was estimated" in found.reason
+    assert guessed["step-is"].low < guessed["step-is"].high
 
 
 def test_hcope_bounds_from_below_only():

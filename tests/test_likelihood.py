@@ -105,7 +105,19 @@ def test_what_has_no_weights_or_too_few_trajectories_is_refused(log):
 
 
 def test_weights_without_a_square_are_refused():
-    log = pl.DataFrame({"episode": [0, 1, 2], "step": 0, "reward": 1.0, "ratio": [1e200, 1.0, 2.0]})
+    log = pl.DataFrame({"episode": [0, 1, 2], "step": 0, "reward": 1.0, "ratio": [1e200, 0.5, 2.0]})
     found = op.evaluate(log, estimators=["step-is"])["step-is"].interval(method="likelihood")
     assert "too large" in found.reason
+    small = log.with_columns(ratio=pl.Series([0.5, 1.0, 2.0]), reward=pl.Series([1e-170, 2e-170, 5e-170]))
+    assert "too small" in op.evaluate(small, estimators=["step-is"])["step-is"].interval(method="likelihood").reason
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-100, 1e-170, 1e-310])
+def test_weights_that_cannot_have_the_mean_one_are_refused(scale):
+    """A line through weights far below 1 says nothing of where they are 1."""
+    ratio = pl.Series([0.25, 0.5, 0.75, 0.5]) * scale
+    log = pl.DataFrame({"episode": range(4), "step": 0, "reward": [1.0, 2.0, 3.0, 4.0], "ratio": ratio})
+    found = op.evaluate(log, estimators=["is"])["is"].interval(method="likelihood")
+    assert (found.low, found.high) == (None, None)
+    assert "mean 1" in found.reason
     assert math.isfinite(op.evaluate(log, estimators=["step-is"])["step-is"].interval(method="t").low)

@@ -21,7 +21,8 @@ import offpolicy as op
 import polars as pl
 import pytest
 import reference
-from logs import episodes_of, one_step_log, random_log, skeleton, with_ratio
+from logs import episodes_of, one_step_log, random_log, skeleton
+from offpolicy.testing import Walk
 from scipy import stats
 
 
@@ -217,6 +218,11 @@ def test_tiny_probabilities_get_no_epsilon():
 
 
 def test_the_logged_actions_decide_and_no_sampled_ones():
-    log = with_ratio(random_log(103))
-    first, second = op.evaluate(log), op.evaluate(log)
-    assert first.table.equals(second.table)
+    """Some draw an action of the target policy for each state, and then compare logs and policies by chance."""
+    walk = Walk()
+    log, target = walk.simulate(walk.behavior, n=50, seed=1), walk.policies["eager"]
+    found = op.annotate(log, target, columns=op.Columns(state=walk.state_columns))
+    probabilities = target.probabilities(log.select(walk.state_columns).to_numpy(), log["step"].to_numpy())
+    actions = log["action"].to_numpy()
+    assert found["target_prob"].to_list() == probabilities[np.arange(len(actions)), actions].tolist()
+    assert found["target_prob"].to_list() != probabilities[np.arange(len(actions)), 1 - actions].tolist()

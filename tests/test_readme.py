@@ -34,6 +34,13 @@ def test_every_promise_links_to_its_test():
         assert (Path(__file__).parents[1] / link).is_file(), link
 
 
+def test_every_link_leads_somewhere():
+    links = [link for link in re.findall(r"\]\(([^)#]+)[^)]*\)", README) if not link.startswith("http")]
+    assert len(links) > 30
+    for link in links:
+        assert (Path(__file__).parents[1] / link).exists(), link
+
+
 def test_every_interval_has_a_row():
     table = README.split("### Intervals\n")[1].split("```python")[0]
     assert all(f"`{method}`" in table for method in op.intervals.METHODS)

@@ -63,7 +63,8 @@ def with_head(file, changed):
 def test_the_head_has_the_version_of_the_format(expected, tmp_path):
     file = tmp_path / "whole" / "runs.jsonl"
     head = json.loads(file.read_text().splitlines()[0])
-    assert head == {"version": 1, "experiment": "coin", "seed": 5, "settings": {"bias": 0.0}}
+    about = {"version": 1, "offpolicy": op.__version__}
+    assert head == about | {"experiment": "coin", "seed": 5, "settings": {"bias": 0.0}}
 
 
 @pytest.mark.parametrize("lost", [0, 60])

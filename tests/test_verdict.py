@@ -7,7 +7,8 @@ import numpy as np
 import offpolicy as op
 import polars as pl
 import pytest
-from logs import one_step_log
+from cli import offpolicy
+from logs import one_step_log, skeleton
 from offpolicy import verdict
 
 TABLE = json.loads((Path(__file__).parents[1] / "docs" / "verdict" / "table.json").read_text())
@@ -43,11 +44,39 @@ def test_bounded_weights_have_no_tail_whatever_shape_is_fitted_to_them():
 
 def test_ratios_above_one_in_the_mean_are_fragile_before_the_mean_weight_shows_it():
     rng = np.random.default_rng(5)
-    ratio = rng.choice([0.9, 1.1], size=100_000) * 1.01
-    found = judged(weights(ratio))
+    log = skeleton([20] * 20_000)
+    ratio, reward = (pl.Series(rng.choice([0.7, 1.3], size=log.height)) for _ in range(2))
+    right = log.with_columns(reward=reward, ratio=ratio)
+    found = judged(right.with_columns(ratio=ratio * 1.003))
     assert found.level == "fragile"
     assert "e-value" in found.rule
-    assert judged(weights(ratio / 1.01)).level == "reliable"
+    assert judged(right).level == "reliable"
+
+
+@pytest.mark.parametrize(
+    ("missing", "level"), [(0.0, "reliable"), (0.02, "fragile"), (0.09, "fragile"), (0.2, "unusable")]
+)
+def test_actions_that_the_log_never_shows_are_seen_by_the_mean_weight(missing, level):
+    """π0 takes two actions alike; π1 takes a third with this probability, and the others alike but for a tenth."""
+    ratio = np.random.default_rng(7).choice([1.1, 0.9], size=20_000) * (1 - missing)
+    found = judged(one_step_log(np.ones(20_000), ratio=pl.Series(ratio)))
+    assert found.level == level
+    assert ("never shows" in found.rule) == (missing > 0)
+
+
+def test_an_action_that_happened_not_to_be_logged_is_seen_without_any_spread():
+    """π1 takes it 8 times in 100, π0 once in 2000: a thousand trajectories seldom show it."""
+    found = judged(one_step_log(np.zeros(1000), ratio=pl.Series(np.full(1000, 0.92 / 0.9995))))
+    assert found.level == "fragile"
+    assert "mean weight is 0.92" in found.rule
+
+
+@pytest.mark.parametrize("discount", [0.7, 0.9])
+def test_rounding_is_no_sign_of_a_wrong_model(discount):
+    log = skeleton([4] * 500).with_columns(ratio=1.0, q_hat=0.3, v_hat=0.3)
+    rewards = pl.Series(np.random.default_rng(8).random(log.height))
+    for reward in (rewards, rewards * 0 + 0.1):
+        assert judged(log.with_columns(reward=reward), "dr", discount=discount).level == "reliable"
 
 
 def test_a_model_whose_values_do_not_belong_together_is_fragile():
@@ -123,7 +152,7 @@ def test_the_measured_ranges_justify_the_limits():
         assert bad < good - 0.015
 
 
-def test_a_mean_weight_that_no_float_holds_is_unusable():
+def test_a_mean_weight_that_no_float_holds_is_unusable(tmp_path):
     log = one_step_log([1.0] * 200, ratio=pl.Series([1e308] * 200)).with_columns(step=pl.lit(0))
     both = pl.concat([log, log.with_columns(step=pl.lit(1))]).sort("episode", "step")
     ev = op.evaluate(both, estimators=["wis", "step-wis"])
@@ -131,3 +160,7 @@ def test_a_mean_weight_that_no_float_holds_is_unusable():
     assert ev.verdict.level == "unusable"
     assert "f64" in ev.verdict.rule
     assert json.dumps(ev.to_dict(), allow_nan=False)
+    both.write_parquet(tmp_path / "log.parquet")
+    run = offpolicy("evaluate", tmp_path / "log.parquet", "--estimator", "step-wis", "--diagnostics")
+    assert (run.code, run.err) == (0, "")
+    assert "mean weight beyond f64" in run.out

@@ -35,6 +35,8 @@ class Terms:
     baseline: float | None = None
     longest_seen: bool = False  # the horizon is that of the longest episode in the log, not given
     transition_ratio: bool = False  # dr-v2 reads P̂/P
+    shortest: int | None = None  # the length of the shortest episode
+    estimated: bool = False  # π0 of the ratios was
 
 
 @dataclass(frozen=True)

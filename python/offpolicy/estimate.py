@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from offpolicy import intervals
-from offpolicy.bounds import Bounds, Terms
+from offpolicy.bounds import Bounds, Range, Terms
 from offpolicy.intervals import Interval
 from offpolicy.intervals.nonnegative import sketch_above, sketch_below
 from offpolicy.intervals.request import REPLICATES, Request
@@ -50,6 +50,8 @@ class Estimate:
     withheld: str | None = None
     #: Of `magic`: the share of what follows the log for so many steps and then the model, by that number of steps.
     blend: dict[int, float] | None = None
+    #: The least and the largest value of a trajectory, of an estimate that is their mean.
+    extremes: Range | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -114,6 +116,7 @@ class Estimate:
             confidence=self.settings.confidence if confidence is None else confidence,
             side=side,
             bounds=self.settings.bounds if bounds is None else bounds,
+            extremes=self.extremes,
             **options,
         )
 

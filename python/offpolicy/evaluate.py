@@ -142,7 +142,8 @@ def evaluate(
     again = first.needs_second_pass and passes == 2
     second = scanner.scan(plan.second(), "second", normalisers) if again else None
     outcome = json.loads(first.outcome(normalisers, second))
-    terms = Terms(discount, outcome["horizon"], baseline, longest_seen=horizon is None)
+    shortest, longest_seen = outcome["lengths"][0][0], horizon is None
+    terms = Terms(discount, outcome["horizon"], baseline, longest_seen, shortest=shortest)
     samples = Samples(scanner.again, scanner.source, plan, normalisers)
     ratios = {policy.name for policy in plan.policies if "transition_ratio" in policy.models}
     found, notes = evaluation.build(
@@ -150,7 +151,7 @@ def evaluate(
         names,
         lambda policy, _: policy != BEHAVIOR or plan.mc,
         estimators is not None,
-        lambda policy: replace(terms, transition_ratio=policy in ratios),
+        lambda policy: replace(terms, transition_ratio=policy in ratios, estimated=estimated and policy != BEHAVIOR),
         IntervalSettings(confidence, interval, bounds),
         samples,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from offpolicy.bounds import Terms
+from offpolicy.bounds import Range, Terms
 from offpolicy.diagnostics import Diagnostics
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.estimate import Estimate, IntervalSettings
@@ -103,7 +104,7 @@ class Evaluation:
         if estimate.estimator in UNWEIGHTED:
             return unweighted(estimate.policy)
         weights, row = self._weights[estimate.policy]
-        return judge_estimate(weights, row, estimate.estimator, self._concentration[estimate.key])
+        return judge_estimate(weights, row, estimate, self._concentration[estimate.key])
 
     @cached_property
     def _weights(self) -> dict[str, tuple[Verdict, dict[str, Any]]]:
@@ -230,9 +231,15 @@ def build(
                 samples,
                 withheld,
                 None if row["blend"] is None else dict(row["blend"]),
+                None if row["extremes"] is None else _range(*row["extremes"]),
             )
         )
     return tuple(estimates), notes
+
+
+def _range(least: float | None, largest: float | None) -> Range:
+    """What is null in JSON is beyond f64."""
+    return -math.inf if least is None else least, math.inf if largest is None else largest
 
 
 def _std_error(error: dict[str, float | None]) -> float | None:

@@ -6,13 +6,14 @@ Of the weights c_H of a policy (`offpolicy.diagnostics` has what the rules read)
                mean weight c̄ with |c̄ − 1| > 5 SE(c̄) and > 0.1, where SE(c̄) = c̄ √(1/ESS − 1/n): wrong propensities, or
                actions of the target policy that the log never shows; no number of trajectories helps
     fragile    ESS below 100
+               the same mean weight nearer to 1, but not as near as rounded probabilities bring it, 0.001
                a heavy tail, k̂ > ½ (weights without a variance), unless the largest weight has under 0.5% of the total
                an e-value above 1000 against the logged probabilities
 
 and of an estimate: it is fragile if one trajectory has more than a tenth of its variance; with dr and wdr, if the
-control variate is more than 5 standard errors from 0, so that v_hat does not belong to q_hat; or if it uses no weights,
-or blends a model in as magic does, for then nothing in the log can tell its bias. docs/verdict has the measurements
-behind these numbers.
+control variate is more than 5 standard errors from 0, and more than rounding makes it, so that v_hat does not belong to
+q_hat; or if it uses no weights, or blends a model in as magic does, for then nothing in the log can tell its bias.
+docs/verdict has the measurements behind these numbers.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from offpolicy.estimate import Estimate
 from offpolicy.estimators import BLENDED
 
 FRAGILE_BELOW = 100
 UNUSABLE_BELOW = 30
-#: How far the mean weight may be from 1: in standard errors, and at all.
-MEAN_ERRORS, MEAN_DISTANCE = 5, 0.1
+#: How far the mean weight may be from 1 in standard errors; at all; and by rounded probabilities.
+MEAN_ERRORS, MEAN_DISTANCE, MEAN_ROUNDING = 5, 0.1, 0.001
 #: Share of one trajectory in the variance of an estimate from which on its standard error cannot be trusted.
 CONCENTRATED = 0.1
 #: Shape of a tail from which on weights have no variance.
@@ -36,8 +38,8 @@ HEAVY = 0.5
 SMALL_SHARE = 0.005
 #: log10 of the e-value from which on the logged probabilities are taken as wrong.
 EVIDENCE = 3
-#: Standard errors by which the control variate may be off.
-CONTROL_ERRORS = 5
+#: Standard errors by which the control variate may be off, and the share of the estimate that is but rounding.
+CONTROL_ERRORS, CONTROL_ROUNDING = 5, 1e-9
 #: Estimators whose control variate that is.
 MODELLED = ("dr", "wdr")
 LEVELS = ("reliable", "fragile", "unusable")
@@ -69,12 +71,14 @@ def judge(row: Mapping[str, Any], episodes: int) -> Verdict:
     return Verdict(level, f"{rule} {whose}", row["policy"])
 
 
-def judge_estimate(weights: Verdict, row: Mapping[str, Any], estimator: str, concentration: float | None) -> Verdict:
+def judge_estimate(
+    weights: Verdict, row: Mapping[str, Any], estimate: Estimate, concentration: float | None
+) -> Verdict:
     """The verdict on one estimate: that on the weights, unless one trajectory carries it or its model is not one."""
     found = [
-        *(_blended(estimator) if estimator in BLENDED else []),
-        *_concentrated(estimator, concentration),
-        *(_wrong_model(row) if estimator in MODELLED else []),
+        *(_blended(estimate.estimator) if estimate.estimator in BLENDED else []),
+        *_concentrated(estimate.estimator, concentration),
+        *(_wrong_model(row, estimate) if estimate.estimator in MODELLED else []),
     ]
     if weights.level != "reliable" or not found:
         return weights
@@ -105,7 +109,7 @@ def _wrong_weights(row: Mapping[str, Any], episodes: int) -> Iterator[tuple[str,
     if ess > 0 and (mean is None or _far_from_one(mean, ess, episodes)):
         shown = "beyond the range of f64" if mean is None else f"{mean:.3g}"
         yield (
-            "unusable",
+            "unusable" if mean is None or abs(mean - 1) > MEAN_DISTANCE else "fragile",
             f"the mean weight is {shown} where 1 is expected: the logged probabilities are wrong, or the target "
             "policy takes actions that the log never shows",
         )
@@ -133,9 +137,10 @@ def _blended(estimator: str) -> Iterator[tuple[str, str]]:
     yield "fragile", f"{estimator} leans on a model, and nothing in the log can tell its bias"
 
 
-def _wrong_model(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _wrong_model(row: Mapping[str, Any], estimate: Estimate) -> Iterator[tuple[str, str]]:
     mean, error = row["control_variate"], row["control_error"]
-    if mean is not None and error is not None and abs(mean) > CONTROL_ERRORS * error:
+    rounding = CONTROL_ROUNDING * (abs(estimate.value or 0.0) + (estimate.std_error or 0.0))
+    if mean is not None and error is not None and abs(mean) > max(CONTROL_ERRORS * error, rounding):
         yield (
             "fragile",
             f"the control variate of dr is {mean:.3g}, {abs(mean) / error if error else math.inf:.1f} standard errors "
@@ -156,4 +161,4 @@ def worst(verdicts: list[Verdict]) -> Verdict:
 
 def _far_from_one(mean: float, ess: float, n: int) -> bool:
     error = mean * math.sqrt(max(1 / ess - 1 / n, 0.0))
-    return abs(mean - 1) > max(MEAN_ERRORS * error, MEAN_DISTANCE)
+    return abs(mean - 1) > max(MEAN_ERRORS * error, MEAN_ROUNDING)

@@ -186,6 +186,14 @@ def test_wrong_usage_is_refused(arguments, message, tmp_path, capsys):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("wrong", [{"seed": -1}, {"workers": 0}, {"runs": 0}, {"runs": 1.5}])
+def test_numbers_that_are_none_are_refused(wrong, tmp_path):
+    (name,) = wrong
+    with pytest.raises(op.UsageError, match=name):
+        reproduction.reproduce("mountain-car", out=tmp_path, **wrong)
+    assert not list(tmp_path.iterdir())
+
+
 def test_runs_that_are_there_are_not_lost(small_paper, tmp_path, capsys):
     arguments = ["reproduce", "mountain-car", "--runs", "2", "--workers", "1", "--out", str(tmp_path)]
     assert main(arguments) == 0

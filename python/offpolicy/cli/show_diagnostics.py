@@ -41,7 +41,7 @@ def about(row: dict[str, Any], episodes: int) -> list[str]:
     weights = (
         f"effective sample size {row['ess']:,.1f} of {episodes:,}; the largest weight has {row['largest_share']:.1%}"
     )
-    weights += f"; mean weight {row['mean_weight']:.4g}"
+    weights += f"; mean weight {short(row['mean_weight'])}"
     if row["k_limit"] is None:
         return [weights]
     carried = row["carried_until"]
@@ -63,6 +63,11 @@ def about(row: dict[str, Any], episodes: int) -> list[str]:
     return found
 
 
+def short(number: float | None) -> str:
+    """Four digits of what f64 holds."""
+    return "beyond f64" if number is None else f"{number:.4g}"
+
+
 def by_step(steps: pl.DataFrame, widest: int) -> Table:
     """Some steps of each policy."""
     table = Table(**LOOK)
@@ -70,7 +75,7 @@ def by_step(steps: pl.DataFrame, widest: int) -> Table:
     for head in ("t", "running", "ess", "mean weight", "mean ratio"):
         table.add_column(head, justify="right", no_wrap=True)
     for row in steps.iter_rows(named=True):
-        numbers = (f"{row[name]:.4g}" for name in ("mean_weight", "mean_ratio"))
+        numbers = (short(row[name]) for name in ("mean_weight", "mean_ratio"))
         table.add_row(cell(row["policy"]), f"{row['step']:,}", f"{row['running']:,}", f"{row['ess']:,.1f}", *numbers)
     return table
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 
-#: ln λ: from half to a millionth, for logs of up to 10^12 steps.
+#: How often λ is halved, down to a millionth: for logs of up to 10^12 steps.
 HALVINGS = 20
 
 

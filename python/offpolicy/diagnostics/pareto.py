@@ -1,8 +1,9 @@
 """k̂, the shape of the tail of weights, by Zhang & Stephens (2009) as Vehtari et al. (2024) use it.
 
-The M = ⌈min(n/5, 3√n)⌉ largest weights, less the next one, are taken as draws x of a generalised Pareto distribution
-with shape k: only moments of order less than 1/k exist, so that from k = 1/2 on the weights have no variance and from
-k = 1 on no mean. With m = 30 + ⌊√M⌋ points θ_j, q the lower quartile of x and x* its largest value,
+The M = ⌈min(n/5, 3√n)⌉ largest weights (16,383 from n = 30 million on), less the next one, are taken as draws x of a
+generalised Pareto distribution with shape k: only moments of order less than 1/k exist, so that from k = 1/2 on the
+weights have no variance and from k = 1 on no mean. With m = 30 + ⌊√M⌋ points θ_j, q the lower quartile of x and x* its
+largest value,
 
     θ_j = 1/x* + (1 − √(m/(j − ½))) / (3q),    k(θ) = mean ln(1 − θx),    ℓ(θ) = M (ln(−θ/k) − k − 1)
     θ̂ = Σ_j θ_j w_j,    w_j ∝ exp ℓ(θ_j),    k̂ = (M k(θ̂) + 10 · ½) / (M + 10)

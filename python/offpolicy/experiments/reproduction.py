@@ -21,6 +21,7 @@ from typing import Any
 import polars as pl
 
 from offpolicy import _core, plotting, plugins
+from offpolicy.arguments import whole
 from offpolicy.columns import suggestion
 from offpolicy.errors import UsageError
 from offpolicy.experiments import figures, kdd98, mountain_car, safe_improvement, sailing
@@ -141,8 +142,10 @@ def reproduce(
     check(name, folder, resume)
     paper = PAPER[name]
     count = runs if runs is not None else paper.quick if quick else paper.runs
-    if count < 1:
-        raise UsageError(f"runs must be at least 1, not {count}")
+    whole("runs", count, least=1)
+    whole("seed", seed, least=0)
+    if workers is not None:
+        whole("workers", workers, least=1)
     make = paper.make_quick if quick and paper.make_quick else paper.make
     experiment = make(**(options or {}))
     folder.mkdir(parents=True, exist_ok=True)

@@ -4,8 +4,8 @@ Run i draws from a random stream of its own, (seed, i), so that neither the numb
 its numbers. A finished run is a line of `runs.jsonl`; a line that was cut off by the end of a process is left out. When
 all are there the lines are put in order, so that the file too is the same for any way to get there.
 
-The first line is the head: the version of this format, and all that the runs depend on. Files of version 1 that are
-older than the word have none in their head.
+The first line is the head: the versions of this format and of offpolicy, and all that the runs depend on. Files of
+version 1 that are older than these words have neither in their head.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def complete(
 ) -> list[Run]:
     """All runs in their order; those that are in the folder already are not done again."""
     about = {"experiment": experiment.name, "seed": seed, "settings": experiment.settings()}
-    header = {"version": VERSION, **about}
+    header = {"version": VERSION, "offpolicy": _core.__version__, **about}
     file = folder / FILE
     done = _finished(file, header, resume)
     todo = [index for index in range(runs) if index not in done]
@@ -111,7 +111,7 @@ def _finished(file: Path, header: dict[str, Any], resume: bool) -> dict[int, Run
     whole = text[: text.rfind("\n") + 1]
     first, *rest = whole.splitlines() or [""]
     if whole and _head(file, first) != json.loads(json.dumps(header, allow_nan=False)):
-        raise OffPolicyError(f"{file} has runs of other settings; choose another folder")
+        raise OffPolicyError(f"{file} has runs of other settings, or of another offpolicy; choose another folder")
     if whole != text:
         file.write_text(whole, encoding="utf-8")
     return dict(_run(file, number, line) for number, line in enumerate(rest, start=2))
@@ -120,7 +120,7 @@ def _finished(file: Path, header: dict[str, Any], resume: bool) -> dict[int, Run
 def _head(file: Path, line: str) -> dict[str, Any]:
     """What the first line says; refuses runs that are written in another way than ours."""
     try:
-        head: dict[str, Any] = {"version": 1, **json.loads(line)}
+        head: dict[str, Any] = {"version": 1, "offpolicy": _core.__version__, **json.loads(line)}
     except (ValueError, TypeError) as error:
         raise BadFileError(str(file), f"its head, line 1, is damaged ({error}): choose another folder") from None
     if head["version"] != VERSION:

@@ -85,7 +85,8 @@ def percentile(request: Request) -> Ends:
 def bca(request: Request) -> Ends:
     """The interval corrected for bias and acceleration."""
     found = bootstrap(request)
-    below, above = found.corrected(request.tail), 1 - found.corrected(request.quantile)
+    below = found.corrected(request.tail) if request.wants_low else request.tail
+    above = 1 - found.corrected(request.quantile) if request.wants_high else request.tail
     return found.ends(request, below, above, bias=found.bias, acceleration=found.acceleration)
 
 

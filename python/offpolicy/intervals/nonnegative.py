@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from offpolicy.intervals.request import Ends, Request, WithheldError
+from offpolicy.intervals.request import CONTRADICTED, Ends, Request, WithheldError
 from offpolicy.intervals.sketch import BelowFloorError, Sketch
 
 #: A lower bound for the mean of x, which holds with probability 1 − δ, from a sketch and δ.
@@ -68,6 +68,4 @@ def _sketch(request: Request, sign: float, end: int) -> Sketch:
         return request.samples.once((request.policy, estimator, guess, sign, floor), make)
     except BelowFloorError as error:
         value, limit = sign * error.value, sign * error.floor
-        raise WithheldError(
-            f"the log contradicts bounds=Bounds(...): a trajectory has the value {value:g}, beyond {limit:g}"
-        ) from None
+        raise WithheldError(f"{CONTRADICTED}: a trajectory has the value {value:g}, beyond {limit:g}") from None

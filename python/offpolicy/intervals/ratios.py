@@ -53,7 +53,7 @@ class Ratios:
         """∂θ/∂sums at one row, (k + 1,)."""
         found = np.zeros(len(sums))
         np.add.at(found, self.num, self.weights / sums[self.den])
-        np.add.at(found, self.den, -self.weights * sums[self.num] / sums[self.den] ** 2)
+        np.add.at(found, self.den, -self.weights * (sums[self.num] / sums[self.den]) / sums[self.den])
         return found
 
 

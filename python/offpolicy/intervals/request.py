@@ -7,10 +7,17 @@ from typing import Any
 
 from offpolicy.bounds import Bounds, MissingBoundError, Range, Terms
 from offpolicy.errors import OffPolicyError
+from offpolicy.estimators import UNWEIGHTED
 from offpolicy.samples import Samples
 
 #: Bootstrap replicates, unless asked for others.
 REPLICATES = 2000
+#: How far a value may be outside of its range by rounding, relative to it.
+SLACK = 1e-12
+
+
+#: What is said where the log has what bounds exclude.
+CONTRADICTED = "the log contradicts bounds=Bounds(...)"
 
 
 class WithheldError(OffPolicyError):
@@ -43,6 +50,7 @@ class Request:
     bounds: Bounds | None = None
     replicates: int = REPLICATES
     seed: int = 0
+    extremes: Range | None = None  # the least and the largest value of a trajectory, where they are known
 
     @property
     def tail(self) -> float:
@@ -78,11 +86,27 @@ class Request:
             )
         if not self.bounds.hold(self.terms):
             raise WithheldError(f"{self.method} needs horizon=: the longest episode of the sample bounds nothing")
+        if self.bounds.fixed_length and self.terms.shortest not in (None, self.terms.horizon):
+            raise WithheldError(
+                f"{CONTRADICTED}: fixed_length=True, and an episode has {self.terms.shortest} of {self.terms.horizon} "
+                "steps"
+            )
+        if self.terms.estimated and self.estimator not in UNWEIGHTED:
+            raise WithheldError(
+                f"{self.method} promises something for finite samples where π0 is known, and it was estimated: ask for "
+                "t"
+            )
         return self.bounds
 
     def range(self) -> Range:
         """The least and the largest value that a trajectory can have."""
         try:
-            return self.given().range(self.estimator, self.terms)
+            lowest, highest = self.given().range(self.estimator, self.terms)
         except MissingBoundError as error:
             raise WithheldError(str(error)) from None
+        if self.extremes is not None:
+            slack = SLACK * max(abs(lowest), abs(highest))
+            for value, limit, beyond in zip(self.extremes, (lowest, highest), (-1, 1), strict=True):
+                if beyond * (value - limit) > slack:
+                    raise WithheldError(f"{CONTRADICTED}: a trajectory has the value {value:g}, beyond {limit:g}")
+        return lowest, highest

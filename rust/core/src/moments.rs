@@ -38,6 +38,11 @@ impl Moments {
         self.extremes = Some((least, largest));
     }
 
+    /// The least and the largest x, where there are any.
+    pub fn extremes(&self) -> Option<(f64, f64)> {
+        self.extremes.map(|(least, largest)| (least.lossy_f64(), largest.lossy_f64()))
+    }
+
     /// The largest x; 0 if there is none.
     pub fn largest(&self) -> Scaled {
         self.extremes.map_or(Scaled::ZERO, |(_, largest)| largest)
@@ -127,6 +132,7 @@ mod tests {
         let mut merged = moments(&[0.0, -8.0]);
         merged.merge(&moments(&[0.0, 0.0]));
         assert_eq!((merged.concentration(4), merged.largest()), (0.75, Scaled::ZERO));
+        assert_eq!((merged.extremes(), moments(&[]).extremes()), (Some((-8.0, 0.0)), None));
         assert_eq!((moments(&[2.0; 3]).concentration(3), moments(&[2.0]).concentration(1)), (0.0, 0.0));
     }
 

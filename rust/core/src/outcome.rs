@@ -37,6 +37,8 @@ pub struct Estimate {
     pub value: Number,
     /// Its standard error; None for a single trajectory.
     pub std_error: Option<Number>,
+    /// The least and the largest value of a trajectory, of a mean of such values; infinite where f64 does not reach.
+    pub extremes: Option<(f64, f64)>,
     /// The largest share of one trajectory in its variance, where that is known.
     pub concentration: Option<f64>,
     /// Of `magic`: the numbers of steps after which the model goes on, and their shares.
@@ -112,8 +114,9 @@ impl Outcome {
                     _ => Some(own.concentration(n)),
                 });
                 let (value, std_error) = (value.unwrap_or_default().into(), std_error.map(Number::from));
-                let concentration = concentration.flatten();
-                estimates.push(Estimate { policy: p, estimator, value, std_error, concentration, blend: None });
+                let (concentration, blend) = (concentration.flatten(), None);
+                let extremes = own.extremes().filter(|_| !weighted_by_step && estimator != Estimator::Wis);
+                estimates.push(Estimate { policy: p, estimator, value, std_error, extremes, concentration, blend });
             }
         }
         let weights = plan.policies.iter().zip(&first.policies).map(|(policy, sums)| {
@@ -146,6 +149,6 @@ fn magic(plan: &Plan, normalisers: &Normalisers, second: &Accumulators, policy: 
     let Blend { shares, value, std_error } =
         Blend::new(&returns, &mut second.policies[policy].gram.clone(), normalisers.episodes);
     let (value, std_error) = (value.into(), std_error.map(Number::from));
-    let blend = Some(lengths.into_iter().zip(shares).collect());
-    Some(Estimate { policy, estimator: Estimator::Magic, value, std_error, concentration: None, blend })
+    let (extremes, concentration, blend) = (None, None, Some(lengths.into_iter().zip(shares).collect()));
+    Some(Estimate { policy, estimator: Estimator::Magic, value, std_error, extremes, concentration, blend })
 }

@@ -12,7 +12,7 @@
 //!
 //! The paper's Ω̂ is the covariance of the trajectories' shares in g_j, which takes the normalisers D_t as known and is too
 //! large where they are not; its interval of WDR, of the same 90%, is a bootstrap's. Both are replaced by influence
-//! functions: they are what sums over trajectories can tell, in any order. SE takes x as known.
+//! functions, which the second pass has anyway: a bootstrap would be a third. SE takes x as known.
 //!
 //! J is 0, …, H up to H = 31, else 0, H and 30 lengths between them, close to each other where they are short.
 
