@@ -5,7 +5,8 @@
     capped at the tenth      mean of v_i + (x_i − v_i) min(1, c_(10)/c_i),  wis: min(c_i, c_(10)) in the place of c_i
 
 ψ_i are influence values (of wis those of the ten trajectories that weigh most); Σ' leaves out the k trajectories with
-the largest weights; v_i is V̂(s_1) for the doubly robust estimators and 0 for the others.
+the largest weights; v_i is V̂(s_1) for the doubly robust estimators and 0 for the others. `step-wis`, `wdr` and `magic`
+have a concentration at most: what a trajectory adds to them depends on every step of all others.
 """
 
 from __future__ import annotations

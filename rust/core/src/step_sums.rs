@@ -254,6 +254,28 @@ mod tests {
     }
 
     #[test]
+    fn blocks_with_an_exponent_are_the_sums_of_their_steps() {
+        let (mut together, mut single) = (StepSums::default(), StepSums::default());
+        together.grow(5);
+        single.grow(5);
+        for (round, exponent) in [40, -90, 300, 0, -40].into_iter().enumerate() {
+            for b in 0..4 {
+                let x = |i: usize| {
+                    let size = 2f64.powi(60 * (b + i) as i32 - 90);
+                    Block(std::array::from_fn(|j| (1 + round + i * LANES + j) as f64 / 3.0 * size))
+                };
+                together.add_blocks(b, 2, x, exponent);
+                for (i, j) in (0..2).flat_map(|i| (0..LANES).map(move |j| (i, j))) {
+                    single.add_one((b + i) * LANES + j, Scaled::new(x(i).0[j], exponent));
+                }
+            }
+        }
+        for step in 0..5 * LANES {
+            assert_eq!(together.sum(step).value(), single.sum(step).value(), "step {step}");
+        }
+    }
+
+    #[test]
     fn empty_and_zero_steps_are_zero() {
         let mut sums = total(&[([0.0; LANES], 0), ([0.0; LANES], -3000)]);
         assert!(sums.sum(3).value().is_zero());
