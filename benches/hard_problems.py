@@ -31,6 +31,7 @@ class Setting:
     value: float
     discount: float
     draw: Callable[[np.random.Generator, int], pl.DataFrame]
+    right: bool = True  # the log is what it seems
 
 
 def _frame(steps, **columns):
@@ -83,7 +84,7 @@ def _unlogged(share):
         ratio = rng.choice([1.2, 0.8], size=(n, 1)) * (1 - share)
         return _frame(1, ratio=ratio, reward=np.ones((n, 1)))
 
-    return Setting(f"unlogged {share:g}", 1.0, 1.0, draw)
+    return Setting(f"unlogged {share:g}", 1.0, 1.0, draw, right=False)
 
 
 def _wrong(factor):
@@ -92,7 +93,7 @@ def _wrong(factor):
     def draw(rng, n):
         return right.draw(rng, n).with_columns(pl.col("ratio") * factor)
 
-    return Setting(f"wrong {factor:g}", right.value, 1.0, draw)
+    return Setting(f"wrong {factor:g}", right.value, 1.0, draw, right=False)
 
 
 def _tabular(seed, steps, mixed, shift=0.0):
@@ -116,7 +117,7 @@ def _tabular(seed, steps, mixed, shift=0.0):
         return _frame(steps, **dict(zip(("ratio", "reward", "q_hat", "v_hat"), columns, strict=True)))
 
     name = f"tabular {seed}, {steps} steps, α={mixed:g}" + (f", shifted {shift:g}" if shift else "")
-    return Setting(name, float(theory.value(mdp, target)), discount, draw)
+    return Setting(name, float(theory.value(mdp, target)), discount, draw, right=shift == 0)
 
 
 def settings() -> list[Setting]:

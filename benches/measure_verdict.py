@@ -23,11 +23,13 @@ from verdict_page import page
 
 SIZES = (30, 100, 300, 1000, 5000)
 ESTIMATORS = ("is", "step-is", "wis", "step-wis", "dr", "wdr")
-#: Ranges of the diagnostics by which coverage is told.
+#: Ranges of the diagnostics by which coverage is told, of logs that are what they seem; and of all.
 RANGES = {
     "ess": (10, 30, 100, 300, 1000),
     "k_hat": (0.0, 0.2, 0.4, 0.5, 0.6, 0.7),
     "concentration": (0.02, 0.05, 0.1, 0.2, 0.4),
+}
+RANGES_OF_ALL = {
     "mean_errors": (1, 2, 3, 4, 5, 10, 50),
     "log10_e_value": (0, 1, 2, 3, 5, 10),
     "control_errors": (1, 2, 3, 4, 5, 10, 50),
@@ -76,7 +78,7 @@ def by_setting(runs: pl.DataFrame) -> list[dict]:
     medians = [pl.col(name).median().round(4) for name in ("ess", "k_hat", "largest_share", "concentration")]
     levels = [(pl.col("level") == level).mean().round(4).alias(level) for level in LEVELS]
     trusted = pl.col("covers").filter(pl.col("level") == "reliable").mean().round(4).alias("coverage_if_reliable")
-    keys = ("setting", "n", "estimator")
+    keys = ("setting", "right", "n", "estimator")
     found = runs.group_by(keys, maintain_order=True)
     return found.agg(
         pl.len().alias("runs"), pl.col("covers").mean().alias("coverage"), trusted, *levels, *medians
@@ -101,7 +103,7 @@ def by_range(runs: pl.DataFrame, name: str) -> list[dict]:
     chosen = runs.filter(*(rule for other, rule in passed().items() if other != name))
     if name == "k_hat":
         chosen = chosen.filter(pl.col("largest_share") > verdict.SMALL_SHARE)
-    limits = [-np.inf, *RANGES[name], np.inf]
+    limits = [-np.inf, *(RANGES | RANGES_OF_ALL)[name], np.inf]
     rows = []
     for low, high in pairwise(limits):
         part = chosen.filter(pl.col(name).is_between(low, high, closed="left"))["covers"]
@@ -119,13 +121,15 @@ def main() -> None:
     for number, setting in enumerate(settings()):
         for n in SIZES:
             rows = list(measured(number, setting, n, options.runs))
-            found.append(pl.DataFrame(rows, infer_schema_length=None).with_columns(setting=pl.lit(setting.name)))
+            named = {"setting": pl.lit(setting.name), "right": pl.lit(setting.right)}
+            found.append(pl.DataFrame(rows, infer_schema_length=None).with_columns(**named))
         print(setting.name, flush=True)
     runs = pl.concat(found, how="diagonal_relaxed")
     document = {
         "runs": options.runs,
         "settings": by_setting(runs),
-        "ranges": {name: by_range(runs, name) for name in RANGES},
+        "ranges": {name: by_range(runs.filter("right"), name) for name in RANGES}
+        | {name: by_range(runs, name) for name in RANGES_OF_ALL},
     }
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "table.json").write_text(json.dumps(document, indent=1) + "\n")

@@ -14,6 +14,10 @@ from offpolicy import verdict
 TABLE = json.loads((Path(__file__).parents[1] / "docs" / "verdict" / "table.json").read_text())
 
 
+#: Problems whose logs are what they seem.
+RIGHT = [row for row in TABLE["settings"] if row["right"]]
+
+
 def judged(log, estimator="step-is", **options):
     ev = op.evaluate(log, **options)
     return ev.verdict_on(ev[estimator])
@@ -44,13 +48,13 @@ def test_bounded_weights_have_no_tail_whatever_shape_is_fitted_to_them():
 
 def test_ratios_above_one_in_the_mean_are_fragile_before_the_mean_weight_shows_it():
     rng = np.random.default_rng(5)
-    log = skeleton([20] * 20_000)
+    log = skeleton([30] * 40_000)
     ratio, reward = (pl.Series(rng.choice([0.7, 1.3], size=log.height)) for _ in range(2))
     right = log.with_columns(reward=reward, ratio=ratio)
-    found = judged(right.with_columns(ratio=ratio * 1.003))
+    found = judged(right.with_columns(ratio=ratio * 1.0015))
     assert found.level == "fragile"
     assert "e-value" in found.rule
-    assert judged(right).level == "reliable"
+    assert "e-value" not in judged(right).rule
 
 
 @pytest.mark.parametrize(
@@ -119,26 +123,42 @@ def test_the_verdict_was_measured_on_at_least_twenty_problems():
 
 def test_no_estimate_whose_interval_covers_less_than_ninety_percent_is_called_reliable():
     """Seldom at least: a sample that by chance lacks its tail cannot show that it does."""
-    poor = [row for row in TABLE["settings"] if row["coverage"] < 0.9]
+    poor = [row for row in RIGHT if row["coverage"] < 0.9]
     assert len(poor) > 50
     assert max(row["reliable"] for row in poor) < 0.1
     assert sum(row["reliable"] for row in poor) / len(poor) < 0.01
 
 
+def test_most_logs_that_are_not_what_they_seem_are_not_called_reliable():
+    """Some are: what is wrong by less than a log's own noise leaves no trace in it."""
+    wrong = [row for row in TABLE["settings"] if not row["right"] and row["coverage"] < 0.9]
+    assert len(wrong) > 20
+    assert sum(row["reliable"] for row in wrong) / len(wrong) < 0.1
+    assert max(row["reliable"] for row in wrong if row["coverage"] == 0) < 0.05
+
+
 def test_where_reliable_is_the_usual_verdict_intervals_cover_ninety_percent():
-    trusted = [row for row in TABLE["settings"] if row["reliable"] > 0.5]
+    trusted = [row for row in RIGHT if row["reliable"] > 0.5]
     assert len(trusted) > 100
     assert min(row["coverage"] for row in trusted) >= 0.9
 
 
 def test_most_good_intervals_are_called_reliable_where_there_are_enough_trajectories():
-    good = [row for row in TABLE["settings"] if row["coverage"] >= 0.94 and row["n"] >= 1000]
+    good = [row for row in RIGHT if row["coverage"] >= 0.94 and row["n"] >= 1000]
     assert sum(row["reliable"] > 0.5 for row in good) > len(good) / 2
 
 
 def test_the_measured_ranges_justify_the_limits():
-    """Where no other rule objects, coverage is near 95% on the good side of each limit and lower on the other."""
-    limits = {"ess": verdict.UNUSABLE_BELOW, "concentration": verdict.CONCENTRATED, "k_hat": verdict.HEAVY}
+    """Where no other rule objects, coverage is near 95% on the good side of each limit and lower on the other.
+
+    Not so for k̂, whose limit is the theory's, and the e-value, which was never alone.
+    """
+    limits = {
+        "ess": verdict.UNUSABLE_BELOW,
+        "concentration": verdict.CONCENTRATED,
+        "mean_errors": verdict.MEAN_ERRORS,
+        "control_errors": verdict.CONTROL_ERRORS,
+    }
     for name, limit in limits.items():
         sides = {True: [0, 0.0], False: [0, 0.0]}
         for row in TABLE["ranges"][name]:
@@ -149,7 +169,7 @@ def test_the_measured_ranges_justify_the_limits():
         below, above = (covered / count for count, covered in (sides[False], sides[True]))
         good, bad = (above, below) if name == "ess" else (below, above)
         assert good > 0.93
-        assert bad < good - 0.015
+        assert bad < good - 0.01
 
 
 def test_a_mean_weight_that_no_float_holds_is_unusable(tmp_path):

@@ -6,7 +6,7 @@ Of the weights c_H of a policy (`offpolicy.diagnostics` has what the rules read)
                mean weight c̄ with |c̄ − 1| > 5 SE(c̄) and > 0.1, where SE(c̄) = c̄ √(1/ESS − 1/n): wrong propensities, or
                actions of the target policy that the log never shows; no number of trajectories helps
     fragile    ESS below 100
-               the same mean weight nearer to 1, but not as near as rounded probabilities bring it, 0.001
+               |c̄ − 1| > 3 SE(c̄) and > 0.001, which rounded probabilities may cause
                a heavy tail, k̂ > ½ (weights without a variance), unless the largest weight has under 0.5% of the total
                an e-value above 1000 against the logged probabilities
 
@@ -28,8 +28,9 @@ from offpolicy.estimators import BLENDED
 
 FRAGILE_BELOW = 100
 UNUSABLE_BELOW = 30
-#: How far the mean weight may be from 1 in standard errors; at all; and by rounded probabilities.
-MEAN_ERRORS, MEAN_DISTANCE, MEAN_ROUNDING = 5, 0.1, 0.001
+#: How far the mean weight may be from 1, in standard errors and at all.
+MEAN_ERRORS, MEAN_ROUNDING = 3, 0.001
+UNUSABLE_ERRORS, UNUSABLE_DISTANCE = 5, 0.1
 #: Share of one trajectory in the variance of an estimate from which on its standard error cannot be trusted.
 CONCENTRATED = 0.1
 #: Shape of a tail from which on weights have no variance.
@@ -106,10 +107,11 @@ def _few_weights(row: Mapping[str, Any], episodes: int) -> Iterator[tuple[str, s
 
 def _wrong_weights(row: Mapping[str, Any], episodes: int) -> Iterator[tuple[str, str]]:
     mean, ess = row["mean_weight"], row["ess"]
-    if ess > 0 and (mean is None or _far_from_one(mean, ess, episodes)):
+    if ess > 0 and (mean is None or _off(mean, ess, episodes, MEAN_ERRORS, MEAN_ROUNDING)):
         shown = "beyond the range of f64" if mean is None else f"{mean:.3g}"
+        hopeless = mean is None or _off(mean, ess, episodes, UNUSABLE_ERRORS, UNUSABLE_DISTANCE)
         yield (
-            "unusable" if mean is None or abs(mean - 1) > MEAN_DISTANCE else "fragile",
+            "unusable" if hopeless else "fragile",
             f"the mean weight is {shown} where 1 is expected: the logged probabilities are wrong, or the target "
             "policy takes actions that the log never shows",
         )
@@ -159,6 +161,6 @@ def worst(verdicts: list[Verdict]) -> Verdict:
     return max(verdicts, key=lambda verdict: LEVELS.index(verdict.level))
 
 
-def _far_from_one(mean: float, ess: float, n: int) -> bool:
+def _off(mean: float, ess: float, n: int, errors: float, distance: float) -> bool:
     error = mean * math.sqrt(max(1 / ess - 1 / n, 0.0))
-    return abs(mean - 1) > max(MEAN_ERRORS * error, MEAN_ROUNDING)
+    return abs(mean - 1) > max(errors * error, distance)
