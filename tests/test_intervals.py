@@ -64,7 +64,7 @@ def test_the_quantiles_of_this_file_are_right():
 @pytest.mark.parametrize("confidence", LEVELS)
 def test_normal_interval(log, confidence):
     ev = op.evaluate(log, discount=0.9, confidence=confidence, interval="normal")
-    for row in ev.table.iter_rows(named=True):
+    for row in ev.table.filter(pl.col("estimator") != "magic").iter_rows(named=True):  # which has no interval
         half = normal_quantile(upper(confidence)) * row["std_error"]
         assert row["low"] == near(row["value"] - half)
         assert row["high"] == near(row["value"] + half)
