@@ -8,12 +8,11 @@ from typing import Any
 from offpolicy.bounds import Bounds, MissingBoundError, Range, Terms
 from offpolicy.errors import OffPolicyError
 from offpolicy.estimators import UNWEIGHTED
+from offpolicy.intervals.sketch import SLACK
 from offpolicy.samples import Samples
 
 #: Bootstrap replicates, unless asked for others.
 REPLICATES = 2000
-#: How far a value may be outside of its range by rounding, relative to it.
-SLACK = 1e-12
 
 
 #: What is said where the log has what bounds exclude.
