@@ -5,19 +5,25 @@ import shlex
 from pathlib import Path
 
 import offpolicy as op
+import polars as pl
 import pytest
 from cli import offpolicy
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 
 
-def test_the_first_example_prints_what_the_readme_says(capsys):
-    code = re.search(r"```python\n(.*?)```", README, re.DOTALL).group(1)
-    printed = re.search(r"```text\n(.*?)```", README, re.DOTALL).group(1).splitlines()
-    exec(compile(code, "README", "exec"), {})  # our own text, not data
-    shown = capsys.readouterr().out.splitlines()
-    assert shown[0] == printed[0]
-    assert printed[-1] in shown
+def test_the_demo_prints_what_the_readme_says():
+    section = README.split("## Start\n")[1]
+    printed = re.search(r"```text\n(.*?)```", section, re.DOTALL).group(1)
+    shown = "".join(f"{line.rstrip()}\n" for line in offpolicy("demo").out.splitlines())
+    assert shown.startswith(printed)
+
+
+def test_what_check_finds_is_what_the_readme_says():
+    section = README.split("## Bad data\n")[1]
+    printed = re.search(r"```text\n(.*?)```", section, re.DOTALL).group(1)
+    log = op.demo_log().with_columns(behavior_prob=pl.when(pl.col("episode") != 7).then("behavior_prob").otherwise(0.0))
+    assert f"{op.check(log, limit=2)}\n" == printed
 
 
 def test_every_estimator_has_a_row_and_a_file():
@@ -55,9 +61,9 @@ def test_the_example_with_gymnasium_runs_and_is_near_the_truth(capsys):
     (code,) = (block for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "from_gymnasium" in block)
     names = {}
     exec(compile(code, "README", "exec"), names)  # our own text, not data
-    value, truth = map(float, capsys.readouterr().out.split()[:2])
-    assert abs(value - truth) < 4 * names["ev"]["step-wis"].std_error
-    assert names["ev"].notes
+    assert f"```text\n{capsys.readouterr().out}```" in README
+    estimate, lake = names["ev"]["step-wis"], names["lake"]
+    assert abs(estimate.value - lake.exact_value(lake.behavior)) < 4 * estimate.std_error
 
 
 def test_simulating_prints_what_the_readme_says(tmp_path, monkeypatch):
@@ -69,10 +75,19 @@ def test_simulating_prints_what_the_readme_says(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "heading", ["The verdict", "Intervals", "A model of the log", "Cross-fitting", "Which estimator, in your domain"]
+    "heading",
+    [
+        "## Ten lines",
+        "### The verdict",
+        "### Intervals",
+        "### A model of the log",
+        "### Cross-fitting",
+        "### Which estimator, in your domain",
+        "## Theory as code",
+    ],
 )
 def test_a_section_prints_what_it_says(heading, capsys):
-    section = README.split(f"### {heading}\n")[1]
+    section = README.split(f"\n{heading}\n")[1]
     code = re.search(r"```python\n(.*?)```", section, re.DOTALL).group(1)
     exec(compile(code, "README", "exec"), {})  # our own text, not data
     assert f"```text\n{capsys.readouterr().out}```" in section
@@ -85,13 +100,6 @@ def test_cross_fitting_from_the_shell_is_that_from_python(tmp_path, monkeypatch)
     car.simulate(car.behavior, n=2000, seed=1).write_parquet("log.parquet")
     (estimate,) = offpolicy(*shlex.split(command), "--json").document["estimates"]
     assert f"dr         {estimate['value']:.2f} ± {estimate['std_error']:.2f}\n" in README.split("### Cross-fitting")[1]
-
-
-def test_the_theory_prints_what_the_readme_says(capsys):
-    section = README.split("## Theory as code")[1]
-    code = re.search(r"```python\n(.*?)```", section, re.DOTALL).group(1)
-    exec(compile(code, "README", "exec"), {})  # our own text, not data
-    assert f"```text\n{capsys.readouterr().out}```" in section
 
 
 def test_everything_of_the_theory_is_in_the_readme():
