@@ -8,7 +8,7 @@ its turns.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,10 +63,16 @@ class Exact:
     def values(self, policy: Policy, horizon: int, discount: float) -> Floats:
         """V^0, …, V^horizon of a policy: (horizon + 1, n), by remaining steps."""
         found = np.zeros((horizon + 1, self.grid.cells))
-        pi = np.broadcast_to(table_at(policy, self.states, horizon), (horizon, *self.legal.shape))
+        allowed = self.legal & ~self.goal[:, None]
+        pi = _by_action(np.where(allowed, table_at(policy, self.states, horizon), 0.0))
+        pi = np.broadcast_to(pi, (horizon, *pi.shape[-2:]))
+        rewards, places = _by_action(self.rewards), _by_action(self.following * DIRECTIONS + self.states[:, 3:])
         for h in range(1, horizon + 1):
-            q = self.backup(found[h - 1], discount)
-            found[h] = (pi[horizon - h] * np.where(self.legal, q, 0.0)).sum(axis=1)
+            expected = found[h - 1].reshape(-1, DIRECTIONS) @ TURNS.T
+            terms = pi[horizon - h] * (rewards + discount * expected.take(places))
+            while len(terms) > 1:
+                terms = terms[::2] + terms[1::2]
+            found[h] = terms[0]
         return found
 
     def optimal_values(self, discount: float) -> Floats:
@@ -84,3 +90,8 @@ class Exact:
         best = self.backup(self.optimal_values(discount), discount)
         best = np.where(self.legal, best, -np.inf).argmax(axis=1)
         return TabularPolicy(np.eye(DIRECTIONS)[best], self.grid)
+
+
+def _by_action(table: NDArray[Any]) -> NDArray[Any]:
+    """(…, n, actions) as (…, actions, n), where sums over actions run along the states."""
+    return np.ascontiguousarray(table.swapaxes(-1, -2))
