@@ -150,6 +150,6 @@ impl KernelModel {
         check(pairs.len() == remaining.len(), "the rows")?;
         check(pairs.iter().all(|&pair| (pair as usize) < self.0.pairs()), "the pairs")?;
         check(remaining.iter().all(|&h| h as usize <= horizon), "the remaining steps")?;
-        Ok(Rows::new(pairs, remaining, horizon))
+        Ok(self.0.rows(pairs, remaining, horizon))
     }
 }

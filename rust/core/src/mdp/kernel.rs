@@ -17,6 +17,8 @@
 //! A coordinate is finished inside a block of cells before the next one outside is begun, and C_j is kept only for as
 //! long as its block: the work stays in the processor's nearest caches.
 
+use crate::mdp::aligned::Cells;
+
 /// How the cells of a coordinate lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
@@ -70,6 +72,11 @@ impl Kernel {
         self.blocks[self.outer()]
     }
 
+    /// How many cells are in a row of the first coordinate: `Smoother::smooth` hands over so many at a time.
+    pub fn row(&self) -> usize {
+        self.blocks[1]
+    }
+
     /// True where the last row of the first coordinate has the first one as a neighbour of its own.
     fn wraps(&self) -> bool {
         matches!(self.axes[0], (3.., Axis::Circle))
@@ -110,9 +117,9 @@ pub fn smoothed(kernel: &Kernel, x: &[f64]) -> Vec<f64> {
 pub struct Smoother<'k, const L: usize> {
     kernel: &'k Kernel,
     /// E_0, …, E_p on a block of the inner coordinates.
-    e: Vec<Vec<[f64; L]>>,
+    e: Vec<Cells<L>>,
     /// C_0, …, C_q; C_j on a block of the coordinates from j-1 on.
-    c: Vec<Vec<[f64; L]>>,
+    c: Vec<Cells<L>>,
 }
 
 impl<'k, const L: usize> Smoother<'k, L> {
@@ -120,11 +127,10 @@ impl<'k, const L: usize> Smoother<'k, L> {
     pub fn new(kernel: &'k Kernel) -> Self {
         let outer = kernel.outer();
         let inner = kernel.axes.len() - outer;
-        let zeros = |cells: usize| vec![[0.0; L]; cells];
         Self {
             kernel,
-            e: vec![zeros(kernel.leaf()); inner + 1],
-            c: (0..=outer).map(|j| zeros(kernel.room(j))).collect(),
+            e: (0..=inner).map(|_| Cells::zeros(kernel.leaf())).collect(),
+            c: (0..=outer).map(|j| Cells::zeros(kernel.room(j))).collect(),
         }
     }
 
@@ -176,7 +182,7 @@ impl<'k, const L: usize> Smoother<'k, L> {
         }
     }
 
-    /// E_k += T E_{k-1} along the inner coordinates.
+    /// E_k += T E_{k-1} along the inner coordinates; the last E_k is new with each of them.
     #[inline(always)]
     fn expand(&mut self) {
         let Kernel { axes, blocks, .. } = self.kernel;
@@ -184,16 +190,15 @@ impl<'k, const L: usize> Smoother<'k, L> {
             for k in (1..=done + 1).rev() {
                 let (lower, upper) = self.e.split_at_mut(k);
                 let (from, into) = (&lower[k - 1], &mut upper[0]);
+                if done == 0 {
+                    set_neighbours_of_cells(into, from, axes[depth]);
+                    continue;
+                }
                 if k == done + 1 {
                     into.fill([0.0; L]);
                 }
-                let blocks = into.chunks_exact_mut(blocks[depth]).zip(from.chunks_exact(blocks[depth]));
-                for (into, from) in blocks {
-                    if depth + 1 == axes.len() {
-                        add_neighbours_of_cells(into, from, axes[depth].1);
-                    } else {
-                        add_neighbours(into.as_flattened_mut(), from.as_flattened(), axes[depth]);
-                    }
+                for (into, from) in into.chunks_exact_mut(blocks[depth]).zip(from.chunks_exact(blocks[depth])) {
+                    add_neighbours(into.as_flattened_mut(), from.as_flattened(), axes[depth]);
                 }
             }
         }
@@ -206,20 +211,16 @@ impl<'k, const L: usize> Smoother<'k, L> {
         for (j, c) in self.c.iter_mut().enumerate() {
             let start = first % c.len();
             let into = c[start..start + self.e[0].len()].as_flattened_mut();
-            let w = &weights[j..];
-            match &self.e[..] {
-                [e0] => weighted_sum(into, [e0.as_flattened()], w),
-                [e0, e1] => weighted_sum(into, [e0, e1].map(|e| e.as_flattened()), w),
-                [e0, e1, e2] => weighted_sum(into, [e0, e1, e2].map(|e| e.as_flattened()), w),
-                [e0, e1, rest @ ..] => {
-                    weighted_sum(into, [e0, e1].map(|e| e.as_flattened()), w);
-                    for (e, w) in rest.iter().zip(&w[2..]) {
+            match (&self.e[..], &weights[j..]) {
+                ([e0, e1, e2], w) => weighted_sum(into, [e0, e1, e2].map(|e| e.as_flattened()), [w[0], w[1], w[2]]),
+                (e, w) => {
+                    into.fill(0.0);
+                    for (e, w) in e.iter().zip(w) {
                         for (into, e) in into.iter_mut().zip(e.as_flattened()) {
                             *into += w * e;
                         }
                     }
                 }
-                [] => {}
             }
         }
     }
@@ -263,22 +264,23 @@ fn add_neighbours(into: &mut [f64], from: &[f64], (size, axis): (usize, Axis)) {
     add_both(body, from, &from[2 * stride..]);
 }
 
-/// The same where the coordinate is the last one, whose blocks are too short for the loops above.
+/// into = T from, along the last coordinate: all cells as if they were one line, then the ends of each block.
 #[inline(always)]
-fn add_neighbours_of_cells<const L: usize>(into: &mut [[f64; L]], from: &[[f64; L]], axis: Axis) {
-    let size = into.len();
+fn set_neighbours_of_cells<const L: usize>(into: &mut [[f64; L]], from: &[[f64; L]], (size, axis): (usize, Axis)) {
     if size == 1 || axis == Axis::Apart {
+        into.fill([0.0; L]);
         return;
     }
-    let (first, last) = (from[0], from[size - 1]);
-    add(&mut into[0], &from[1]);
-    add(&mut into[size - 1], &from[size - 2]);
-    if axis == Axis::Circle && size > 2 {
-        add(&mut into[0], &last);
-        add(&mut into[size - 1], &first);
+    let (values, left, right) = (into.as_flattened_mut(), from.as_flattened(), from.as_flattened().get(2 * L..));
+    for (into, (left, right)) in values[L..].iter_mut().zip(left.iter().zip(right.unwrap_or_default())) {
+        *into = left + right;
     }
-    for (into, from) in into[1..].iter_mut().zip(from.windows(3)) {
-        add_both(into, &from[0], &from[2]);
+    for (into, from) in into.chunks_exact_mut(size).zip(from.chunks_exact(size)) {
+        (into[0], into[size - 1]) = (from[1], from[size - 2]);
+        if axis == Axis::Circle && size > 2 {
+            add(&mut into[0], &from[size - 1]);
+            add(&mut into[size - 1], &from[0]);
+        }
     }
 }
 
@@ -298,15 +300,9 @@ fn add_both(into: &mut [f64], left: &[f64], right: &[f64]) {
 
 /// into = Σ_i w_i from_i.
 #[inline(always)]
-fn weighted_sum<const N: usize>(into: &mut [f64], from: [&[f64]; N], w: &[f64]) {
-    let w: [f64; N] = std::array::from_fn(|i| w[i]);
-    let from = from.map(|from| &from[..into.len()]);
-    for (cell, into) in into.iter_mut().enumerate() {
-        let mut sum = w[0] * from[0][cell];
-        for i in 1..N {
-            sum += w[i] * from[i][cell];
-        }
-        *into = sum;
+fn weighted_sum(into: &mut [f64], [x, y, z]: [&[f64]; 3], w: [f64; 3]) {
+    for (into, ((x, y), z)) in into.iter_mut().zip(x.iter().zip(y).zip(z)) {
+        *into = w[0] * x + w[1] * y + w[2] * z;
     }
 }
 

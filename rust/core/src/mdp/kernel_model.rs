@@ -80,37 +80,60 @@ impl<'a> PolicyTables<'a> {
     }
 }
 
-/// Rows of a log, found by how many steps remain.
+/// Rows of a log, found by how many steps remain and by the slab, or row of the grid's first coordinate, of their pair.
 #[derive(Debug)]
 pub struct Rows<'a> {
     pairs: &'a [u32],
-    /// All rows, by remaining steps,
+    /// Pairs in a slab.
+    slab: usize,
+    /// All rows, by remaining steps, then by slab,
     order: Vec<usize>,
-    /// and where those with 0, 1, … begin, and the end.
+    /// and where those with 0, 1, … steps to go begin, and the end.
     starts: Vec<usize>,
 }
 
 impl<'a> Rows<'a> {
-    /// Rows of pairs, each with so many steps to go, up to the horizon.
-    pub fn new(pairs: &'a [u32], remaining: &[u32], horizon: usize) -> Self {
-        let mut starts = vec![0; horizon + 2];
-        for &h in remaining {
-            starts[h as usize + 1] += 1;
-        }
-        for h in 1..starts.len() {
-            starts[h] += starts[h - 1];
-        }
-        let (mut free, mut order) = (starts.clone(), vec![0; pairs.len()]);
-        for (row, &h) in remaining.iter().enumerate() {
-            order[free[h as usize]] = row;
-            free[h as usize] += 1;
-        }
-        Self { pairs, order, starts }
+    fn new(pairs: &'a [u32], remaining: &[u32], horizon: usize, kernel: &Kernel) -> Self {
+        let (slab, slabs) = (kernel.row(), kernel.cells() / kernel.row());
+        let (by_slab, _) = ordered(0..pairs.len(), slabs, |row| pairs[row] as usize / slab);
+        let (order, starts) = ordered(by_slab.into_iter(), horizon + 1, |row| remaining[row] as usize);
+        Self { pairs, slab, order, starts }
     }
 
+    /// Those with h steps to go.
     fn with(&self, h: usize) -> &[usize] {
         &self.order[self.starts[h]..self.starts[h + 1]]
     }
+
+    /// Each of these whose pair is in the slab from `first` on, and that pair.
+    fn within(&self, h: usize, first: usize) -> impl Iterator<Item = (usize, usize)> {
+        let (rows, pair) = (self.with(h), |row: usize| self.pairs[row] as usize);
+        let start = rows.partition_point(|&row| pair(row) < first);
+        let here = move |&row: &usize| pair(row) < first + self.slab;
+        rows[start..].iter().copied().take_while(here).map(move |row| (row, pair(row)))
+    }
+}
+
+/// Items by a key below `keys`, and where those of each key begin, and the end; items of the same key stay in order.
+fn ordered(
+    items: impl Iterator<Item = usize> + Clone,
+    keys: usize,
+    key: impl Fn(usize) -> usize,
+) -> (Vec<usize>, Vec<usize>) {
+    let mut starts = vec![0; keys + 1];
+    for item in items.clone() {
+        starts[key(item) + 1] += 1;
+    }
+    for key in 0..keys {
+        starts[key + 1] += starts[key];
+    }
+    let (mut free, mut order) = (starts.clone(), vec![0; starts[keys]]);
+    for item in items {
+        let free = &mut free[key(item)];
+        order[*free] = item;
+        *free += 1;
+    }
+    (order, starts)
 }
 
 impl KernelModel {
@@ -138,6 +161,11 @@ impl KernelModel {
     /// How many states there are.
     pub fn states(&self) -> usize {
         self.pairs() / self.actions
+    }
+
+    /// Rows of pairs, each with so many steps to go, up to the horizon.
+    pub fn rows<'a>(&self, pairs: &'a [u32], remaining: &[u32], horizon: usize) -> Rows<'a> {
+        Rows::new(pairs, remaining, horizon, &self.kernel)
     }
 
     /// V^0, …, V^H of each policy, state after state, and Q^h(s,a) of each policy at the rows.
@@ -171,7 +199,6 @@ impl KernelModel {
         let mut all = policies.map(|_| (vec![0.0; (horizon + 1) * states], vec![0.0; rows.pairs.len()]));
         let mut smoother = Smoother::new(&self.kernel);
         let (mut v, mut next_v) = (vec![[0.0; L]; states], vec![[0.0; L]; states]);
-        let mut sums = vec![[0.0; L]; if rows.pairs.is_empty() { 0 } else { self.pairs() }];
         let stationary = policies.iter().all(PolicyTables::stationary);
         let backup_at = |h: usize| Backup::new(self, policies.map(|policy| policy.at(horizon - h)), discount);
         let mut backup = backup_at(horizon.min(1));
@@ -179,19 +206,20 @@ impl KernelModel {
             if h > 1 && !stationary {
                 backup = backup_at(h);
             }
-            let mine = rows.with(h);
-            self.smooth(&mut smoother, &v, |first, smooth| {
-                backup.apply(first, smooth, &v, &mut next_v);
-                if !mine.is_empty() {
-                    sums[first..first + smooth.len()].copy_from_slice(smooth);
-                }
-            });
-            for &row in mine {
-                let pair = rows.pairs[row] as usize;
-                for (lane, (_, q)) in all.iter_mut().enumerate() {
-                    q[row] = self.action_value(pair, sums[pair][lane], v[pair / self.actions][lane], discount);
-                }
-            }
+            self.smooth(
+                &mut smoother,
+                &v,
+                #[inline(always)]
+                |first, smooth| {
+                    backup.apply(first, smooth, &v, &mut next_v);
+                    for (row, pair) in rows.within(h, first) {
+                        for (lane, (_, q)) in all.iter_mut().enumerate() {
+                            let (smooth, v) = (smooth[pair - first][lane], v[pair / self.actions][lane]);
+                            q[row] = self.action_value(pair, smooth, v, discount);
+                        }
+                    }
+                },
+            );
             std::mem::swap(&mut v, &mut next_v);
             for (lane, (all, _)) in all.iter_mut().enumerate() {
                 for (into, v) in all[h * states..(h + 1) * states].iter_mut().zip(&v) {
@@ -208,7 +236,7 @@ impl KernelModel {
         let steps: Vec<usize> = (1..rows.starts.len() - 1).filter(|&h| !rows.with(h).is_empty()).collect();
         let mut out = vec![0.0; rows.pairs.len()];
         let mut smoother = Smoother::<LANES>::new(&self.kernel);
-        let (mut v, mut q) = (vec![[0.0; LANES]; states], vec![[0.0; LANES]; self.pairs()]);
+        let mut v = vec![[0.0; LANES]; states];
         for steps in steps.chunks(LANES) {
             for (lane, h) in steps.iter().enumerate() {
                 let start = (h - 1) * states;
@@ -216,13 +244,14 @@ impl KernelModel {
                     v[lane] = value;
                 }
             }
-            self.smooth(&mut smoother, &v, |first, smooth| q[first..first + smooth.len()].copy_from_slice(smooth));
-            for (lane, &h) in steps.iter().enumerate() {
-                for &row in rows.with(h) {
-                    let pair = rows.pairs[row] as usize;
-                    out[row] = self.action_value(pair, q[pair][lane], v[pair / self.actions][lane], discount);
+            self.smooth(&mut smoother, &v, |first, smooth| {
+                for (lane, &h) in steps.iter().enumerate() {
+                    for (row, pair) in rows.within(h, first) {
+                        let (smooth, v) = (smooth[pair - first][lane], v[pair / self.actions][lane]);
+                        out[row] = self.action_value(pair, smooth, v, discount);
+                    }
                 }
-            }
+            });
         }
         out
     }
