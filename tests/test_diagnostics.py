@@ -144,6 +144,16 @@ def test_the_tail_index_finds_the_shape(k):
     assert pareto.shape(np.append(u**-k, 1.0)) == pytest.approx(k, abs=0.05)
 
 
+def test_the_order_of_equal_ratios_does_not_make_a_tail():
+    """Their products differ by rounding alone."""
+    ups = np.random.default_rng(4).random((1000, 8)) < 0.5
+    in_order = np.where(ups, 1.1, 0.9).prod(axis=1)
+    counted = 1.1 ** ups.sum(axis=1) * 0.9 ** (~ups).sum(axis=1)
+    largest, equal = np.sort(in_order)[:-97:-1], np.sort(counted)[:-97:-1]
+    assert len(np.unique(largest)) > len(np.unique(equal))
+    assert pareto.shape(largest) == pytest.approx(pareto.shape(equal), rel=1e-6)
+
+
 def test_a_tail_is_scored_in_the_log_and_does_not_depend_on_scale():
     rng = np.random.default_rng(3)
     ratio = rng.pareto(1.25, 4000) + 1

@@ -8,7 +8,8 @@ largest value,
     θ_j = 1/x* + (1 − √(m/(j − ½))) / (3q),    k(θ) = mean ln(1 − θx),    ℓ(θ) = M (ln(−θ/k) − k − 1)
     θ̂ = Σ_j θ_j w_j,    w_j ∝ exp ℓ(θ_j),    k̂ = (M k(θ̂) + 10 · ½) / (M + 10)
 
-where the last step draws k̂ of few weights towards ½. Good is k̂ below min(1 − 1/log10 n, 0.7).
+where the last step draws k̂ of few weights towards ½. Good is k̂ below min(1 − 1/log10 n, 0.7). Products of the same
+ratios in another order differ by rounding: such weights are equal, and those equal to the next one are not in its tail.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from offpolicy.protocols import Floats
 
 #: With fewer weights than this a tail has no shape to speak of.
 FEWEST = 5
+#: Up to this part of each other, weights differ by rounding alone.
+ROUNDING = 1e-9
 #: How many draws the prior guess of ½ counts for.
 PRIOR = 10
 
@@ -34,9 +37,11 @@ def shape(largest: Floats) -> float | None:
     0.8
     >>> shape(np.ones(100)) is None
     True
+    >>> shape(np.array([1.1 * 0.9, 0.9 * 1.1, 1.1 - 0.11] * 30)) is None  # all are 0.99
+    True
     """
     x = np.sort(largest[:-1] - largest[-1:])
-    x = x[x > 0]
+    x = x[x > ROUNDING * largest[-1]]
     if len(x) < FEWEST:
         return None
     m, last, quartile = len(x), x[-1], x[int(len(x) / 4 + 0.5) - 1]
