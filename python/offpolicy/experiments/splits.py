@@ -151,4 +151,4 @@ def estimated(
         only = {error.policy: policies[error.policy]}
         none = {(error.policy, name): 0.0 for name in weighted}
         return found | (estimated(before, only, weighted, settings) if before.height else none)
-    return {(row["policy"], row["estimator"]): row["value"] for row in ev.table.iter_rows(named=True)}
+    return {(each.policy, each.estimator): each.value for each in ev.estimates if each.value is not None}
