@@ -223,6 +223,16 @@ def test_repairs_are_shown(log, tmp_path):
     assert "3 repeated rows were dropped" in run.out
 
 
+@pytest.mark.parametrize(("kind", "words"), [("bootstrap", "the model expects"), ("reduce-horizon", "first 2 steps")])
+def test_truncated_episodes_are_mended_on_request(log, tmp_path, kind, words):
+    path, last = tmp_path / "log.parquet", pl.col("step") == pl.col("step").max().over("episode")
+    log.with_columns(truncated=last & (pl.len().over("episode") == 2)).write_parquet(path)
+    assert kind in offpolicy("evaluate", path).err
+    run = offpolicy("evaluate", path, "--truncation", kind, "--estimator", "dr")
+    assert (run.code, run.err) == (0, "")
+    assert words in run.out
+
+
 def test_check_says_when_nothing_is_wrong(log, log_file):
     run = offpolicy("check", log_file)
     assert (run.code, run.err) == (0, "")

@@ -213,6 +213,8 @@ def test_truncated_episodes_are_refused_unless_taken_as_ended(walked):
         cross(cut)
     found = cross(cut, truncation="as-terminal")
     assert found.evaluation.repairs["truncated_as_terminal"] == 1
+    with pytest.raises(op.UsageError, match="where models are fitted"):
+        cross(cut, truncation="bootstrap")
 
 
 CAR = ("--domain", "mountain-car", "--set", "horizon=12", "--policy", "mix:along-velocity:0.5")

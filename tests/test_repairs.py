@@ -106,6 +106,117 @@ def test_truncation_taken_as_terminal_is_flagged(log):
     assert ev.repairs["truncated_as_terminal"] == 2
 
 
+def cut_log(horizon=6, seed=5):
+    """Episodes of full length, of which some are cut off after three or more steps."""
+    log = random_log(seed, episodes=12, horizon=horizon, ragged=False)
+    kept = log.filter((pl.col("episode").rank("dense") % 3 != 0) | (pl.col("step") < 3 + pl.col("episode") % 2))
+    last = pl.col("step") == pl.col("step").max().over("episode")
+    return kept.with_columns(truncated=last & (pl.len().over("episode") < horizon))
+
+
+def reduced(log, horizon):
+    first = log["step"].min()
+    return log.filter(pl.col("step") < first + horizon)
+
+
+@pytest.mark.parametrize("first_step", [0, 1])
+def test_a_reduced_horizon_evaluates_the_steps_that_all_have(first_step):
+    log = cut_log().with_columns(pl.col("step") + first_step)
+    shortest = log.group_by("episode").agg(pl.len(), cut=pl.col("truncated").any()).filter("cut")["len"].min()
+    ev = op.evaluate(log, truncation="reduce-horizon", baseline=0.5)
+    expected = op.evaluate(reduced(log, shortest).drop("truncated"), baseline=0.5)
+    names = ["mc", "is", "step-is", "wis", "step-wis", "dr", "dr-bsl", "wdr"]
+    assert ev.table["estimator"].to_list() == names
+    for name in names:
+        assert (ev[name].value, ev[name].std_error) == (expected[name].value, expected[name].std_error)
+    assert ev.horizon == shortest
+    assert ev.repairs["horizon_reduced_to"] == shortest
+    assert any("first 3 steps" in note for note in ev.notes)
+    assert any("left out" in note for note in ev.notes)
+
+
+@pytest.mark.parametrize("estimator", ["reg", "dr-v2", "magic"])
+def test_models_of_more_steps_are_refused_with_a_reduced_horizon(estimator):
+    with pytest.raises(op.UsageError, match=f"{estimator}.*reduce-horizon"):
+        op.evaluate(cut_log(), truncation="reduce-horizon", estimators=[estimator])
+
+
+def test_bootstrapped_episodes_end_with_what_the_model_expects():
+    log = cut_log()
+    added = pl.when("truncated").then(pl.col("q_hat") - pl.col("r_hat")).otherwise(0.0)
+    expected = op.evaluate(log.with_columns(pl.col("reward") + added).drop("truncated"), baseline=0.5)
+    ev = op.evaluate(log, truncation="bootstrap", baseline=0.5)
+    names = ["is", "step-is", "wis", "step-wis", "reg", "dr", "dr-bsl", "wdr", "magic"]
+    assert ev.table["estimator"].to_list() == names
+    for name in names:
+        assert (ev[name].value, ev[name].std_error) == (expected[name].value, expected[name].std_error)
+    assert ev.repairs["truncated_bootstrapped"] == log["truncated"].sum()
+    assert any("the model expects" in note for note in ev.notes)
+    assert ev.values("dr").equals(expected.values("dr"))
+
+
+def test_dr_of_a_bootstrapped_episode_by_hand():
+    """V̂ + ρ (r + γ E V̂(s') − Q̂), with γ E V̂(s') = Q̂ − R̂: one step, cut before a horizon of two."""
+    log = pl.DataFrame({"episode": [1], "step": [0], "reward": [0.5], "ratio": [2.0], "truncated": [True]})
+    log = log.with_columns(q_hat=3.0, v_hat=4.0, r_hat=0.25)
+    ev = op.evaluate(log, horizon=2, truncation="bootstrap", estimators=["dr"])
+    assert ev["dr"].value == 4.0 + 2.0 * (0.5 - 0.25)
+
+
+def test_an_episode_cut_at_the_horizon_lacks_nothing():
+    log = random_log(5, episodes=4, horizon=3, ragged=False)
+    log = log.with_columns(truncated=pl.col("step") == pl.col("step").max())
+    for kind in ("bootstrap", "reduce-horizon"):
+        ev = op.evaluate(log, truncation=kind)
+        assert bits(ev) == bits(op.evaluate(log.drop("truncated")))
+        assert not any(ev.repairs.values())
+
+
+@pytest.mark.parametrize("kind", ["bootstrap", "reduce-horizon"])
+def test_mended_logs_have_the_same_bits_in_any_form(tmp_path, kind):
+    log = cut_log()
+    paths = [tmp_path / f"{i}.parquet" for i in range(5)]
+    for i, path in enumerate(paths):
+        log[i * log.height // 5 : (i + 1) * log.height // 5].write_parquet(path)
+    whole = op.evaluate(log, truncation=kind)
+    for other in (log.lazy(), paths, paths[::-1], log.to_arrow()):
+        assert bits(op.evaluate(other, truncation=kind)) == bits(whole)
+
+
+def test_the_rest_of_a_mended_log_is_checked_too():
+    log = cut_log()
+    late = log["step"] == 5
+    with pytest.raises(op.BadLogError, match="reward"):
+        op.evaluate(
+            log.with_columns(reward=pl.when(late).then(float("nan")).otherwise("reward")), truncation="reduce-horizon"
+        )
+    with pytest.raises(op.BadLogError, match="r_hat"):
+        op.evaluate(
+            log.with_columns(r_hat=pl.when("truncated").then(float("nan")).otherwise("r_hat")),
+            truncation="bootstrap",
+            estimators=["step-is"],
+        )
+
+
+def test_a_bootstrap_needs_a_model_and_one_policy():
+    log = cut_log()
+    for column in ("q_hat", "r_hat"):
+        with pytest.raises(op.UsageError, match=f"bootstrap.*{column}"):
+            op.evaluate(log.drop(column), truncation="bootstrap", estimators=["step-is"])
+    policies = {name: op.PolicyColumns(target_prob="target_prob", q_hat="q_hat", r_hat="r_hat") for name in "ab"}
+    with pytest.raises(op.UsageError, match="one policy at a time"):
+        op.evaluate(log, truncation="bootstrap", policies=policies, estimators=["step-is"])
+    with pytest.raises(op.UsageError, match=r"mc.*bootstrap"):
+        op.evaluate(log, truncation="bootstrap", estimators=["mc"])
+
+
+def test_a_bootstrapped_log_promises_nothing_for_finite_samples():
+    ev = op.evaluate(cut_log(), horizon=6, truncation="bootstrap", estimators=["step-is"])
+    found = ev["step-is"].interval(method="hoeffding", bounds=op.Bounds(reward=(-9, 9), ratio=9))
+    assert found.low is None
+    assert "taken from a model" in found.reason
+
+
 def test_a_log_that_says_nothing_was_truncated_is_plain(log):
     ev = op.evaluate(truncated(log, []))
     assert bits(ev) == bits(op.evaluate(log))

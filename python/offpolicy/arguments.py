@@ -136,6 +136,8 @@ def read_settings(domain: Setting, baseline: float | None, truncation: str | Non
     horizon: Any = domain.horizon
     if hasattr(horizon, "__index__") and not isinstance(horizon, bool):
         horizon = operator.index(horizon)
+    if truncation not in (None, "as-terminal"):
+        raise UsageError(f"truncation must be 'as-terminal' or None where models are fitted, not {truncation!r}")
     return Settings(domain.discount, horizon, baseline, truncation=truncation)
 
 

@@ -36,7 +36,7 @@ class Terms:
     longest_seen: bool = False  # the horizon is that of the longest episode in the log, not given
     transition_ratio: bool = False  # dr-v2 reads P̂/P
     shortest: int | None = None  # the length of the shortest episode
-    estimated: bool = False  # π0 of the ratios was
+    unproven: str | None = None  # why nothing is promised for finite samples, of an estimator with weights
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from offpolicy.problem import EMPTY
 from offpolicy.samples import Samples
 from offpolicy.sources import Pass, Source, open_log, run_task
 from offpolicy.tidy import tidy
+from offpolicy.truncation import mend, with_checks
 
 MapFunction = Callable[[Callable[[Any], bytes], Iterable[Any]], Iterable[bytes]]
 ProgressFunction = Callable[[int, int | None], None]
@@ -84,7 +85,8 @@ def evaluate(
     order, dedupe
         `order="any"` sorts the log first; `dedupe="identical"` sorts it too and drops rows that are there twice.
     truncation
-        `"as-terminal"` takes episodes that were cut off as ended.
+        `"as-terminal"` takes episodes that were cut off as ended; `"bootstrap"` adds what the model expects of their
+        later steps, and needs `q_hat` and `r_hat`; `"reduce-horizon"` evaluates the first steps that all of them have.
     batch_rows
         Rows a batch where the log is streamed.
     passes
@@ -131,12 +133,19 @@ def evaluate(
             repairs["duplicates_removed"] = removed
             remarks.append(f"{removed} repeated rows were dropped")
     scanner = Scanner(source, threads or os.cpu_count() or 1, batch_rows, map, progress, plan, passes)
-    first = scanner.scan(plan, "first", None)
+    first = scanner.scan(with_checks(plan), "first", None)
+    unproven = "for π0 was estimated" if estimated else None
+    if truncation and first.truncated:
+        mended = mend(source, plan, first.truncated, estimators is not None)
+        repairs |= mended.repairs
+        remarks += mended.remarks
+        unproven = mended.unproven or unproven
+        if mended.source is not source:
+            plan = mended.plan
+            scanner = Scanner(mended.source, scanner.threads, batch_rows, map, progress, plan, passes)
+            first = scanner.scan(plan, "first", None)
     if estimators is None:
         plan, first = _without_dead_policies(scanner, plan, first, remarks)
-    if truncation and first.truncated:
-        repairs["truncated_as_terminal"] = first.truncated
-        remarks.append(f"{first.truncated} truncated episodes were taken as ended")
     names = [BEHAVIOR, *(policy.name for policy in plan.policies)]
     normalisers = _normalisers(first, names)
     again = first.needs_second_pass and passes == 2
@@ -151,7 +160,9 @@ def evaluate(
         names,
         lambda policy, _: policy != BEHAVIOR or plan.mc,
         estimators is not None,
-        lambda policy: replace(terms, transition_ratio=policy in ratios, estimated=estimated and policy != BEHAVIOR),
+        lambda policy: replace(
+            terms, transition_ratio=policy in ratios, unproven=unproven if policy != BEHAVIOR else None
+        ),
         IntervalSettings(confidence, interval, bounds),
         samples,
     )

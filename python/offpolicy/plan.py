@@ -15,6 +15,8 @@ BEHAVIOR = "behavior"
 TARGET = "target"
 #: The baseline of `dr-bsl` is a table over the horizon.
 LONGEST = 10_000_000
+#: What to do about truncated episodes.
+TRUNCATIONS = ("as-terminal", "bootstrap", "reduce-horizon")
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,9 @@ class Settings:
             raise UsageError(f"horizon must be at most {LONGEST:,}, not {self.horizon:,}")
         if self.baseline is not None and not abs(self.baseline) < float("inf"):
             raise UsageError(f"baseline must be a finite number, not {self.baseline}")
-        if self.truncation not in (None, "as-terminal"):
-            raise UsageError(f"truncation must be 'as-terminal' or None, not {self.truncation!r}")
+        if self.truncation not in (None, *TRUNCATIONS):
+            known = ", ".join(map(repr, TRUNCATIONS))
+            raise UsageError(f"truncation must be one of {known}, or None, not {self.truncation!r}")
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,7 @@ class Plan:
                     "slots": [{"name": name, "check": check} for name, check in slots],
                     "reward": reward,
                     "policies": policies,
-                    "truncated_as_terminal": self.settings.truncation == "as-terminal",
+                    "truncated_as_terminal": self.settings.truncation is not None,
                     "problem_limit": self.settings.problem_limit,
                     "check_only": self.check_only,
                     "diagnostics": self.diagnostics,

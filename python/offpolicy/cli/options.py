@@ -15,6 +15,7 @@ from offpolicy.bounds import Bounds
 from offpolicy.columns import Columns, PolicyColumns, suggestion
 from offpolicy.estimators import ESTIMATORS
 from offpolicy.intervals import METHODS
+from offpolicy.plan import TRUNCATIONS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -135,8 +136,8 @@ def order_option(command: Command) -> Command:
 
 def truncation_option(command: Command) -> Command:
     """`--truncation`, the same everywhere."""
-    text = "Take episodes that were cut as ended."
-    return click.option("--truncation", type=click.Choice(["as-terminal"]), help=text)(command)
+    text = "Take episodes that were cut off as ended, add what the model expects, or evaluate the steps that all have."
+    return click.option("--truncation", type=click.Choice(TRUNCATIONS), help=text)(command)
 
 
 def threads_option(command: Command) -> Command:

@@ -147,7 +147,7 @@ impl Kind {
                 "episodes must all start at step 0, or all at step 1; if the rows are only out of order, order=\"any\" sorts the log"
             }
             Self::Truncated => {
-                "the episode was cut off before the horizon, so its later rewards are unknown; truncation=\"as-terminal\" counts them as 0"
+                "the episode was cut off before the horizon, so its later rewards are unknown; truncation=\"as-terminal\" counts them as 0, \"bootstrap\" as the model says, \"reduce-horizon\" leaves such steps out for all"
             }
             Self::TooLong => {
                 "the episode is longer than the horizon: give a larger horizon=, or filter the log to its first steps"
