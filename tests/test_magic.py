@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import offpolicy as op
 import polars as pl
+import published_magic
 import pytest
 import reference
 import reference_magic
@@ -116,6 +117,15 @@ def test_a_wildly_wrong_model_is_left_aside():
     assert ev["magic"].value == pytest.approx(ev["wdr"].value, abs=1e-3 * ev["wdr"].std_error)
     assert ev["magic"].std_error == pytest.approx(ev["wdr"].std_error, rel=1e-3)
     assert ev["magic"].blend[5] > 0.999
+
+
+def test_the_published_form_blends_the_same_returns():
+    domain = thomas_brunskill.MODEL_WIN
+    (log,) = thomas_brunskill.logs(domain, [200], seed=3)
+    g = published_magic.Returns(log, domain.horizon).shares().sum(axis=0)
+    reg, wdr, _ = thomas_brunskill.estimates(domain, log)
+    assert g[[0, -1]] == pytest.approx([reg.value, wdr.value], rel=1e-12)
+    assert min(g) <= published_magic.value(log, domain.horizon, np.random.default_rng(0)) <= max(g)
 
 
 def test_a_right_model_takes_all():

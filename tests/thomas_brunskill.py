@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import offpolicy as op
+import polars as pl
 from offpolicy.policies import FromCallable
 from offpolicy.protocols import Domain, Policy
 
@@ -75,22 +76,25 @@ def seen(states):
     return states[:, 0]
 
 
-def run(domain: Hybrid, sizes: list[int], seed: int) -> list[dict[str, op.Estimate]]:
-    """The estimates from the first episodes of one log, for each size."""
+def logs(domain: Hybrid, sizes: list[int], seed: int) -> list[pl.DataFrame]:
+    """The first episodes of one log, for each size, with the columns of the target and of a model fitted to them."""
     log = domain.simulate(domain.behavior, max(sizes), seed)
-    fitter = op.fitter("tabular", aggregate=seen, cells=4)
-    found = []
+    fitter, found = op.fitter("tabular", aggregate=seen, cells=4), []
     for size in sizes:
         data = log.filter(log["episode"] < size)
         values = fitter.fit(data, domain).values(domain.target, domain.horizon, domain.discount)
-        data = op.annotate(data, domain.target, values, op.Columns(state=domain.state_columns), threads=1)
-        ev = op.evaluate(data, horizon=domain.horizon, estimators=ESTIMATORS, threads=1)
-        found.append({name: ev[name] for name in ESTIMATORS})
+        found.append(op.annotate(data, domain.target, values, op.Columns(state=domain.state_columns), threads=1))
     return found
+
+
+def estimates(domain: Hybrid, log: pl.DataFrame) -> list[op.Estimate]:
+    """Of ESTIMATORS."""
+    ev = op.evaluate(log, horizon=domain.horizon, estimators=ESTIMATORS, threads=1)
+    return [ev[name] for name in ESTIMATORS]
 
 
 def squared_errors(domain: Hybrid, sizes: list[int], runs: int, seed: int = 0) -> np.ndarray:
     """(runs, sizes, estimators)"""
-    each = [run(domain, sizes, seed + k) for k in range(runs)]
-    values = [[[of[name].value for name in ESTIMATORS] for of in one] for one in each]
+    each = [logs(domain, sizes, seed + k) for k in range(runs)]
+    values = [[[of.value for of in estimates(domain, log)] for log in one] for one in each]
     return (np.array(values) - domain.truth) ** 2
