@@ -35,13 +35,14 @@ def shape(largest: Floats) -> float | None:
     >>> tail = np.append((1 - (np.arange(400) + 0.5) / 400) ** -0.8, 1.0)  # P(x > t) = t^(-1/0.8)
     >>> round(shape(np.sort(tail)[::-1]), 1)
     0.8
-    >>> shape(np.ones(100)) is None
-    True
+    >>> shape(np.ones(100)) is None, shape(np.array([])) is None  # all weights are equal, or 0
+    (True, True)
     >>> shape(np.array([1.1 * 0.9, 0.9 * 1.1, 1.1 - 0.11] * 30)) is None  # all are 0.99
     True
     """
-    x = np.sort(largest[:-1] - largest[-1:])
-    x = x[x > ROUNDING * largest[-1]]
+    next_one = largest[-1:]
+    x = np.sort(largest[:-1] - next_one)
+    x = x[x > ROUNDING * next_one.sum()]
     if len(x) < FEWEST:
         return None
     m, last, quartile = len(x), x[-1], x[int(len(x) / 4 + 0.5) - 1]
