@@ -3,6 +3,7 @@
 lognormal   ρ = exp(σZ − σ²/2), one step or ten; a reward of 1 where Z > 0, or one that does not depend on ρ
 pareto      ρ = (1 − k) u^-k, one step: the weights have no variance from k = 1/2 on; a reward of 1 where ρ > 1
 rare        two actions, of which π0 seldom takes the one that π1 takes half the time, and which alone is rewarded
+seldom      three steps with ρ of 0.9 or 1.1, and a reward of 1 that hardly any trajectory sees
 survival    action 0 goes on, action 1 stops, up to ten steps with a reward of 1 each
 tabular     a random MDP, and π1 mixed with π0 or not; Q̂ is Q with an error of a tenth of its spread
 
@@ -32,6 +33,7 @@ class Setting:
     discount: float
     draw: Callable[[np.random.Generator, int], pl.DataFrame]
     right: bool = True  # the log is what it seems
+    large: bool = False  # worth a look at many more trajectories
 
 
 def _frame(steps, **columns):
@@ -57,7 +59,7 @@ def _pareto(k):
         ratio = (1 - k) * (1 - rng.random((n, 1))) ** -k
         return _frame(1, ratio=ratio, reward=(ratio > 1).astype(float))
 
-    return Setting(f"pareto {k:g}", (1 - k) ** ((1 - k) / k), 1.0, draw)
+    return Setting(f"pareto {k:g}", (1 - k) ** ((1 - k) / k), 1.0, draw, large=True)
 
 
 def _rare(chance):
@@ -67,6 +69,15 @@ def _rare(chance):
         return _frame(1, ratio=ratio, reward=rare.astype(float))
 
     return Setting(f"rare {chance:g}", 0.5, 1.0, draw)
+
+
+def _seldom(chance, steps=3):
+    def draw(rng, n):
+        reward = np.zeros((n, steps))
+        reward[:, -1] = rng.random(n) < chance
+        return _frame(steps, ratio=rng.choice([0.9, 1.1], size=(n, steps)), reward=reward)
+
+    return Setting(f"seldom {chance:g}", chance, 1.0, draw)
 
 
 def _survival(go, steps=10):
@@ -127,6 +138,7 @@ def settings() -> list[Setting]:
     made = [partial(_lognormal, *args) for args in lognormal]
     made += [partial(_pareto, k) for k in (0.3, 0.6, 0.8)]
     made += [partial(_rare, chance) for chance in (0.1, 0.02, 0.005)]
+    made += [partial(_seldom, chance) for chance in (0.01, 0.001)]
     made += [partial(_survival, go) for go in (0.7, 0.9)]
     made += [partial(_tabular, seed, steps, mixed) for seed in (1, 2) for steps in (5, 20) for mixed in (0.0, 0.5)]
     made += [partial(_unlogged, share) for share in (0.02, 0.09)]

@@ -21,7 +21,7 @@ from offpolicy import verdict
 from offpolicy.verdict import LEVELS
 from verdict_page import page
 
-SIZES = (30, 100, 300, 1000, 5000)
+SIZES, LARGE = (30, 100, 300, 1000, 5000), 100_000
 ESTIMATORS = ("is", "step-is", "wis", "step-wis", "dr", "wdr")
 #: Ranges of the diagnostics by which coverage is told, of logs that are what they seem; and of all.
 RANGES = {
@@ -54,6 +54,7 @@ def measured(number: int, setting: Setting, n: int, runs: int) -> Iterator[dict]
                     "n": n,
                     "estimator": name,
                     "covers": covers,
+                    "spread": (estimate.std_error or 0.0) > verdict.ROUNDING * abs(estimate.value),
                     "level": level,
                     "concentration": shares[name],
                     "control_errors": control_errors(found) if name in verdict.MODELLED else None,
@@ -87,22 +88,29 @@ def by_setting(runs: pl.DataFrame) -> list[dict]:
 
 def passed() -> dict[str, pl.Expr]:
     """What each rule of the verdict lets pass as reliable."""
-    small = pl.col("largest_share") <= verdict.SMALL_SHARE
     return {
+        "spread": pl.col("spread"),
         "ess": pl.col("ess") >= verdict.FRAGILE_BELOW,
         "mean_errors": pl.col("mean_errors") <= verdict.MEAN_ERRORS,
         "log10_e_value": pl.col("log10_e_value") < verdict.EVIDENCE,
         "control_errors": pl.col("control_errors").is_null() | (pl.col("control_errors") <= verdict.CONTROL_ERRORS),
-        "k_hat": pl.col("k_hat").is_null() | (pl.col("k_hat") <= verdict.HEAVY) | small,
-        "concentration": pl.col("concentration").is_null() | (pl.col("concentration") <= verdict.CONCENTRATED),
+        "k_hat": pl.col("k_hat").is_null() | (pl.col("k_hat") <= verdict.HEAVY) | no_tail(),
+        "concentration": pl.col("concentration") <= verdict.CONCENTRATED,
     }
+
+
+def no_tail() -> pl.Expr:
+    """True where the largest weight is too small to be that of a heavy tail."""
+    return pl.col("largest_share") <= pl.min_horizontal(
+        pl.lit(verdict.SMALL_SHARE), verdict.SMALL_SHARE_BY_ROOT / pl.col("n").sqrt()
+    )
 
 
 def by_range(runs: pl.DataFrame, name: str) -> list[dict]:
     """Coverage between the limits of one diagnostic, where all other rules let the estimate pass as reliable."""
     chosen = runs.filter(*(rule for other, rule in passed().items() if other != name))
     if name == "k_hat":
-        chosen = chosen.filter(pl.col("largest_share") > verdict.SMALL_SHARE)
+        chosen = chosen.filter(~no_tail())
     limits = [-np.inf, *(RANGES | RANGES_OF_ALL)[name], np.inf]
     rows = []
     for low, high in pairwise(limits):
@@ -119,7 +127,7 @@ def main() -> None:
     options = parser.parse_args()
     found = []
     for number, setting in enumerate(settings()):
-        for n in SIZES:
+        for n in (*SIZES, LARGE) if setting.large else SIZES:
             rows = list(measured(number, setting, n, options.runs))
             named = {"setting": pl.lit(setting.name), "right": pl.lit(setting.right)}
             found.append(pl.DataFrame(rows, infer_schema_length=None).with_columns(**named))

@@ -3,9 +3,9 @@
 PAGE = """# What the verdict rests on
 
 Measured by `python benches/measure_verdict.py --runs {runs}`: {problems} problems whose true value is known
-([hard_problems.py](../../benches/hard_problems.py)), five sizes, {runs} logs of each. Of every log each estimator's 95%
-t interval is held against the truth, and its verdict noted. [table.json](table.json) has all numbers; the rules are in
-[verdict.py](../../python/offpolicy/verdict.py).
+([hard_problems.py](../../benches/hard_problems.py)), five sizes or six, {runs} logs of each. Of every log each
+estimator's 95% t interval is held against the truth, and its verdict noted. [table.json](table.json) has all numbers;
+the rules are in [verdict.py](../../python/offpolicy/verdict.py).
 
 - Of {rows} combinations of problem, size and estimator, {poor} have intervals that cover the truth in fewer than 90 of
   100 logs. The verdict *reliable* was given to them in {worst:.1%} of the logs at most ({worst_of}), and in

@@ -25,18 +25,17 @@ def cross(log, **options):
     return op.cross_fit(log, **({"policy": EAGER, "domain": WALK} | options))
 
 
-@pytest.mark.parametrize("estimator", ["dr", "dr-v2", "reg"])
-def test_a_bound_for_finite_samples_is_the_average_of_the_folds_at_a_level_for_all(walked, estimator):
+def test_a_bound_for_finite_samples_is_the_average_of_the_folds_at_a_level_for_all(walked):
     cf = cross(walked, folds=3, interval="hoeffding", bounds=BOUNDS, confidence=0.9)
-    found = cf[estimator].interval()
-    lowest, highest = BOUNDS.range(estimator, cf[estimator].terms)
-    sizes = cf.folds.filter(pl.col("estimator") == estimator)["episodes"].to_list()
+    found = cf["dr"].interval()
+    lowest, highest = BOUNDS.range("dr", cf["dr"].terms)
+    sizes = cf.folds.filter(pl.col("estimator") == "dr")["episodes"].to_list()
     halves = [(highest - lowest) * math.sqrt(math.log(2 * 3 / 0.1) / (2 * n)) for n in sizes]
     half = sum(n / 200 * h for n, h in zip(sizes, halves, strict=True))
     assert (found.kind, found.confidence, found.assumptions["folds"]) == ("finite-sample", 0.9, 3)
-    assert found.high - cf[estimator].value == pytest.approx(half, rel=1e-9)
-    assert cf[estimator].value - found.low == pytest.approx(half, rel=1e-9)
-    row = cf.table.row(by_predicate=pl.col("estimator") == estimator, named=True)
+    assert found.high - cf["dr"].value == pytest.approx(half, rel=1e-9)
+    assert cf["dr"].value - found.low == pytest.approx(half, rel=1e-9)
+    row = cf.table.row(by_predicate=pl.col("estimator") == "dr", named=True)
     assert (row["low"], row["high"]) == (found.low, found.high)
 
 
@@ -56,8 +55,10 @@ def test_an_interval_that_says_nothing_says_so(walked):
     wide = cross(walked, folds=3, bounds=BOUNDS)["dr"].interval(method="hoeffding")
     assert "vacuous" in wide.reason
     small = WALK.simulate(WALK.behavior, 20, seed=0)
-    tight = op.Bounds(reward=(-0.05, 1.0), q=(-1 / 3, 1 / 3))  # V̂ of the first state is a cosine over 3
-    assert cross(small, bounds=tight, fitter=Fixed())["reg"].interval(method="hoeffding").reason is None
+    tight = op.Bounds(reward=(-0.05, 1.0), ratio=1.0, q=(-1 / 3, 1 / 3))  # Q̂ is a cosine over 3
+    same = cross(small, bounds=tight, fitter=Fixed(), policy=WALK.behavior)["dr"]
+    assert same.interval(method="hoeffding", confidence=0.1).reason is None
+    assert "only if its model" in cross(small, bounds=BOUNDS)["reg"].interval(method="hoeffding").reason
     assert "give ratio=" in cross(small)["dr"].interval(method="hoeffding").reason
     assert "ratio of sums" in cross(small, bounds=BOUNDS)["wdr"].interval(method="hoeffding").reason
 

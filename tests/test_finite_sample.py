@@ -176,7 +176,7 @@ def test_the_capital_at_a_betting_bound_is_what_rejects():
 
 
 @pytest.mark.parametrize("side", ["two", "lower", "upper"])
-@pytest.mark.parametrize("estimator", ["mc", "step-is", "dr", "reg", "dr-bsl", "is"])
+@pytest.mark.parametrize("estimator", ["mc", "step-is", "dr", "dr-bsl", "is"])
 def test_bernstein_and_hoeffding_by_their_formulas(estimator, side):
     log = bounded_log(60, (-1.0, 2.0)).with_columns(pl.col("q_hat", "v_hat").clip(-0.5, 0.5))
     bounds = op.Bounds(reward=(-1.0, 2.0), ratio=2.0, q=(-0.5, 0.5))
@@ -195,7 +195,7 @@ def test_bernstein_and_hoeffding_by_their_formulas(estimator, side):
 
 
 @pytest.mark.parametrize("method", SKETCHED)
-@pytest.mark.parametrize("estimator", ["mc", "dr", "dr-bsl", "dr-v2", "reg", "is"])
+@pytest.mark.parametrize("estimator", ["mc", "dr", "dr-bsl", "is"])
 def test_other_averages_are_bounded_by_their_own_range(estimator, method):
     log = (
         bounded_log(150, (0.0, 1.0))
@@ -286,7 +286,7 @@ def test_nothing_is_promised_for_finite_samples_where_the_propensities_are_estim
     assert known["step-is"].interval(method=method, side="lower").low is not None
     found = guessed["step-is"].interval(method=method, side="lower")
     assert found.low is None
-    assert "π0 was estimated" in found.reason
+    assert "it was estimated" in found.reason
     assert guessed["step-is"].low < guessed["step-is"].high
 
 

@@ -151,7 +151,7 @@ def test_bootstrapped_episodes_end_with_what_the_model_expects():
     for name in names:
         assert (ev[name].value, ev[name].std_error) == (expected[name].value, expected[name].std_error)
     assert ev.repairs["truncated_bootstrapped"] == log["truncated"].sum()
-    assert any("the model expects" in note for note in ev.notes)
+    assert any("taken from the model" in note for note in ev.notes)
     assert ev.values("dr").equals(expected.values("dr"))
 
 
@@ -214,7 +214,7 @@ def test_a_bootstrapped_log_promises_nothing_for_finite_samples():
     ev = op.evaluate(cut_log(), horizon=6, truncation="bootstrap", estimators=["step-is"])
     found = ev["step-is"].interval(method="hoeffding", bounds=op.Bounds(reward=(-9, 9), ratio=9))
     assert found.low is None
-    assert "taken from a model" in found.reason
+    assert "taken from the model" in found.reason
 
 
 def test_a_log_that_says_nothing_was_truncated_is_plain(log):

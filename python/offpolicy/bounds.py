@@ -36,7 +36,8 @@ class Terms:
     longest_seen: bool = False  # the horizon is that of the longest episode in the log, not given
     transition_ratio: bool = False  # dr-v2 reads P̂/P
     shortest: int | None = None  # the length of the shortest episode
-    unproven: str | None = None  # why nothing is promised for finite samples, of an estimator with weights
+    estimated: bool = False  # π0 of the ratios was
+    mended: str | None = None  # what was taken for the rewards of truncated episodes
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,10 @@ BLENDED = frozenset({"magic"})
 #: Without importance weights.
 UNWEIGHTED = frozenset({"mc", "reg"})
 
-#: Means of values of single trajectories, each unbiased or nearly so: their standard error is all their error.
+#: Unbiased with P̂/P alone: without it, as far as the model's transitions are right (Proposition 1).
+TRUSTING = frozenset({"dr-v2"})
+
+#: Means of values of single trajectories with weights.
 AVERAGED = tuple(name for name in ESTIMATORS if name not in WEIGHTED | UNWEIGHTED)
 
 

@@ -91,7 +91,7 @@ def evaluate(
         Rows a batch where the log is streamed.
     passes
         1 to read the log once only, without `magic` and without the standard errors of `step-wis` and `wdr`; `dr-bsl`
-        then needs `horizon`.
+        then needs `horizon`, and no weighted estimate is called reliable.
     diagnostics
         False for the effective sample size alone, a little faster: the verdict then rests on less.
 
@@ -134,12 +134,12 @@ def evaluate(
             remarks.append(f"{removed} repeated rows were dropped")
     scanner = Scanner(source, threads or os.cpu_count() or 1, batch_rows, map, progress, plan, passes)
     first = scanner.scan(with_checks(plan), "first", None)
-    unproven = "for π0 was estimated" if estimated else None
+    taken = None
     if truncation and first.truncated:
         mended = mend(source, plan, first.truncated, estimators is not None)
         repairs |= mended.repairs
         remarks += mended.remarks
-        unproven = mended.unproven or unproven
+        taken = mended.taken
         if mended.source is not source:
             plan = mended.plan
             scanner = Scanner(mended.source, scanner.threads, batch_rows, map, progress, plan, passes)
@@ -152,7 +152,7 @@ def evaluate(
     second = scanner.scan(plan.second(), "second", normalisers) if again else None
     outcome = json.loads(first.outcome(normalisers, second))
     shortest, longest_seen = outcome["lengths"][0][0], horizon is None
-    terms = Terms(discount, outcome["horizon"], baseline, longest_seen, shortest=shortest)
+    terms = Terms(discount, outcome["horizon"], baseline, longest_seen, shortest=shortest, mended=taken)
     samples = Samples(scanner.again, scanner.source, plan, normalisers)
     ratios = {policy.name for policy in plan.policies if "transition_ratio" in policy.models}
     found, notes = evaluation.build(
@@ -160,9 +160,7 @@ def evaluate(
         names,
         lambda policy, _: policy != BEHAVIOR or plan.mc,
         estimators is not None,
-        lambda policy: replace(
-            terms, transition_ratio=policy in ratios, unproven=unproven if policy != BEHAVIOR else None
-        ),
+        lambda policy: replace(terms, transition_ratio=policy in ratios, estimated=estimated and policy != BEHAVIOR),
         IntervalSettings(confidence, interval, bounds),
         samples,
     )

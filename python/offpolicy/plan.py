@@ -88,6 +88,7 @@ class Plan:
     def second(self) -> Plan:
         """The plan of the second pass: fewer estimators, hence fewer columns."""
         late = {"step-wis", "wdr", *BLENDED} | ({"dr-bsl"} if self.settings.horizon is None else set())
+        late |= {"wis"} if self.diagnostics else set()
         return self.keeping(late)
 
     def keeping(self, estimators: Collection[str], policy: str | None = None) -> Plan:

@@ -40,8 +40,8 @@ class Mended:
     plan: Plan
     repairs: dict[str, Any]
     remarks: list[str] = field(default_factory=list)
-    #: Why intervals that promise something for finite samples do not any more.
-    unproven: str | None = None
+    #: What was taken for the rewards that are missing.
+    taken: str | None = None
 
 
 def with_checks(plan: Plan) -> Plan:
@@ -55,7 +55,7 @@ def mend(source: Source, plan: Plan, cut: int, explicit: bool) -> Mended:
     """What becomes of a log with so many episodes cut off; an estimator asked for by name is refused, not left out."""
     if plan.settings.truncation == "as-terminal":
         remark = f"{cut} truncated episodes were taken as ended"
-        return Mended(source, plan, {"truncated_as_terminal": cut}, [remark])
+        return Mended(source, plan, {"truncated_as_terminal": cut}, [remark], remark)
     plan, remarks = _without_senseless(plan, explicit)
     first, last, shortest = _extent(source, plan)
     step = pl.col(plan.columns.step)
@@ -71,9 +71,8 @@ def mend(source: Source, plan: Plan, cut: int, explicit: bool) -> Mended:
     expected = pl.when(pl.col(plan.truncated or "") & before).then(pl.col(q_hat) - pl.col(r_hat)).otherwise(0.0)
     names = list(dict.fromkeys([*plan.names(), q_hat, r_hat]))
     made = _rewritten(source, names, lambda piece: piece.with_columns(reward + expected))
-    remarks.append(f"the rewards after the end of {cut} truncated episodes are those that the model expects")
-    unproven = "rewards after the end of truncated episodes were taken from a model"
-    return Mended(made, plan, {"truncated_bootstrapped": cut}, remarks, unproven)
+    remark = f"the later rewards of {cut} truncated episodes were taken from the model"
+    return Mended(made, plan, {"truncated_bootstrapped": cut}, [*remarks, remark], remark)
 
 
 def _model(plan: Plan) -> tuple[str, str]:

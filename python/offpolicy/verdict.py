@@ -7,12 +7,15 @@ Of the weights c_H of a policy (`offpolicy.diagnostics` has what the rules read)
                actions of the target policy that the log never shows; no number of trajectories helps
     fragile    ESS below 100
                |c̄ − 1| > 3 SE(c̄) and > 0.001, which rounded probabilities may cause
-               a heavy tail, k̂ > ½ (weights without a variance), unless the largest weight has under 0.5% of the total
+               a heavy tail, k̂ > ½ (weights without a variance), unless the largest weight has under 0.5% of the total,
+               and under 1/(2√n): the largest of a heavy tail has more
                an e-value above 1000 against the logged probabilities
 
-and of an estimate: it is fragile if one trajectory has more than a tenth of its variance; with dr and wdr, if the
-control variate is more than 5 standard errors from 0, and more than rounding makes it, so that v_hat does not belong to
-q_hat; or if it uses no weights, or blends a model in as magic does, for then nothing in the log can tell its bias.
+and of an estimate: it is fragile if one trajectory has more than a tenth of its variance, if that is not known, or if
+there is no variance at all, for then nothing tells its error; with dr and wdr, if the control variate is more than 5
+standard errors from 0, and more than rounding makes it, so that v_hat does not belong to q_hat; if truncated episodes
+were taken as ended, or their rewards from a model; or if it uses no weights, blends a model in as magic does, or takes
+a model's transitions for the true ones as dr-v2 does without P̂/P, for then nothing in the log can tell its bias.
 docs/verdict has the measurements behind these numbers.
 """
 
@@ -24,7 +27,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from offpolicy.estimate import Estimate
-from offpolicy.estimators import BLENDED
+from offpolicy.estimators import BLENDED, TRUSTING
 
 FRAGILE_BELOW = 100
 UNUSABLE_BELOW = 30
@@ -35,12 +38,14 @@ UNUSABLE_ERRORS, UNUSABLE_DISTANCE = 5, 0.1
 CONCENTRATED = 0.1
 #: Shape of a tail from which on weights have no variance.
 HEAVY = 0.5
-#: A largest weight with no more than this share of the total is no tail, whatever its shape.
-SMALL_SHARE = 0.005
+#: A largest weight with no more than this share of the total, and than this over √n, is no tail, whatever its shape.
+SMALL_SHARE, SMALL_SHARE_BY_ROOT = 0.005, 0.5
 #: log10 of the e-value from which on the logged probabilities are taken as wrong.
 EVIDENCE = 3
-#: Standard errors by which the control variate may be off, and the share of the estimate that is but rounding.
-CONTROL_ERRORS, CONTROL_ROUNDING = 5, 1e-9
+#: The share of an estimate that is but rounding.
+ROUNDING = 1e-9
+#: Standard errors by which the control variate may be off.
+CONTROL_ERRORS = 5
 #: Estimators whose control variate that is.
 MODELLED = ("dr", "wdr")
 LEVELS = ("reliable", "fragile", "unusable")
@@ -67,7 +72,7 @@ class Verdict:
 def judge(row: Mapping[str, Any], episodes: int) -> Verdict:
     """The verdict on a policy's weights, from its row of the diagnostics: the worst that any rule says."""
     whose = f"(policy {row['policy']!r})"
-    found = [*_wrong_weights(row, episodes), *_few_weights(row, episodes), *_heavy_tail(row)]
+    found = [*_wrong_weights(row, episodes), *_few_weights(row, episodes), *_heavy_tail(row, episodes)]
     level, rule = max(found, key=lambda each: LEVELS.index(each[0]))
     return Verdict(level, f"{rule} {whose}", row["policy"])
 
@@ -75,11 +80,12 @@ def judge(row: Mapping[str, Any], episodes: int) -> Verdict:
 def judge_estimate(
     weights: Verdict, row: Mapping[str, Any], estimate: Estimate, concentration: float | None
 ) -> Verdict:
-    """The verdict on one estimate: that on the weights, unless one trajectory carries it or its model is not one."""
+    """The verdict on one estimate: that on the weights, unless something of its own is worse."""
     found = [
-        *(_blended(estimate.estimator) if estimate.estimator in BLENDED else []),
-        *_concentrated(estimate.estimator, concentration),
+        *_leaning(estimate),
+        *_concentrated(estimate, concentration),
         *(_wrong_model(row, estimate) if estimate.estimator in MODELLED else []),
+        *(("fragile", why) for why in [estimate.terms.mended] if why),
     ]
     if weights.level != "reliable" or not found:
         return weights
@@ -124,24 +130,36 @@ def _wrong_weights(row: Mapping[str, Any], episodes: int) -> Iterator[tuple[str,
         )
 
 
-def _heavy_tail(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    k = row["k_hat"]
-    if k is not None and k > min(row["k_limit"], HEAVY) and row["largest_share"] > SMALL_SHARE:
+def _heavy_tail(row: Mapping[str, Any], episodes: int) -> Iterator[tuple[str, str]]:
+    k, small = row["k_hat"], min(SMALL_SHARE, SMALL_SHARE_BY_ROOT / math.sqrt(episodes))
+    if k is not None and k > min(row["k_limit"], HEAVY) and row["largest_share"] > small:
         yield "fragile", f"the weights have a heavy tail: k̂ = {k:.2f} is above {min(row['k_limit'], HEAVY):.2f}"
 
 
-def _concentrated(estimator: str, share: float | None) -> Iterator[tuple[str, str]]:
-    if share is not None and share > CONCENTRATED:
-        yield "fragile", f"one trajectory has {share:.0%} of the variance of {estimator}"
+def _concentrated(estimate: Estimate, share: float | None) -> Iterator[tuple[str, str]]:
+    name = estimate.estimator
+    if share is None:
+        yield "fragile", f"how much of the variance of {name} one trajectory has is not known"
+    elif share > CONCENTRATED:
+        yield "fragile", f"one trajectory has {share:.0%} of the variance of {name}"
+    elif (estimate.std_error or 0.0) <= ROUNDING * abs(estimate.value or 0.0):
+        yield "fragile", f"no two trajectories differ in {name}, so that nothing tells its error"
 
 
-def _blended(estimator: str) -> Iterator[tuple[str, str]]:
-    yield "fragile", f"{estimator} leans on a model, and nothing in the log can tell its bias"
+def _leaning(estimate: Estimate) -> Iterator[tuple[str, str]]:
+    name = estimate.estimator
+    if name in BLENDED:
+        yield "fragile", f"{name} leans on a model, and nothing in the log can tell its bias"
+    if name in TRUSTING and not estimate.terms.transition_ratio:
+        yield (
+            "fragile",
+            f"{name} takes the model's transitions for the true ones, and nothing in the log can tell its bias",
+        )
 
 
 def _wrong_model(row: Mapping[str, Any], estimate: Estimate) -> Iterator[tuple[str, str]]:
     mean, error = row["control_variate"], row["control_error"]
-    rounding = CONTROL_ROUNDING * (abs(estimate.value or 0.0) + (estimate.std_error or 0.0))
+    rounding = ROUNDING * (abs(estimate.value or 0.0) + (estimate.std_error or 0.0))
     if mean is not None and error is not None and abs(mean) > max(CONTROL_ERRORS * error, rounding):
         yield (
             "fragile",

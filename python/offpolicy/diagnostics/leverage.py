@@ -4,9 +4,9 @@
     without the k largest    Σ' x_i / (n − k),                              wis: Σ' c_i G_i / Σ' c_i
     capped at the tenth      mean of v_i + (x_i − v_i) min(1, c_(10)/c_i),  wis: min(c_i, c_(10)) in the place of c_i
 
-ψ_i are influence values (of wis those of the ten trajectories that weigh most); Σ' leaves out the k trajectories with
-the largest weights; v_i is V̂(s_1) for the doubly robust estimators and 0 for the others. `step-wis`, `wdr` and `magic`
-have a concentration at most: what a trajectory adds to them depends on every step of all others.
+ψ_i are influence values, known after a second reading; Σ' leaves out the k trajectories with the largest weights; v_i
+is V̂(s_1) for the doubly robust estimators and 0 for the others. `step-wis`, `wdr` and `magic` have a concentration at
+most: what a trajectory adds to them depends on every step of all others.
 """
 
 from __future__ import annotations
@@ -64,8 +64,6 @@ def moved(
     parts = None if value is None or None in weights else _parts(estimator, value, n, mean_weight, leaders)
     if parts is None:
         return row
-    if estimator == "wis":
-        row["concentration"] = _of_wis(value, found["std_error"], n, mean_weight, parts)
     row["without_largest"] = parts.without(1)
     if len(leaders) == TEN:
         row["without_ten"] = parts.without(TEN)
@@ -89,14 +87,3 @@ def _parts(estimator: str, value: float, n: int, mean_weight: float, leaders: li
     if not leaders or None in values or None in kept:
         return None
     return Parts(total, size, list(zip(values, sizes, strict=True)), kept)
-
-
-def _of_wis(
-    value: float, std_error: dict[str, float | None] | None, n: int, mean_weight: float, parts: Parts
-) -> float | None:
-    """ψ_i = (c_i G_i − θ c_i) / c̄ and Σψ² = n (n − 1) SE²."""
-    error = std_error and std_error["value"]
-    if not error:
-        return None
-    largest = max(abs(x - value * c) for x, c in parts.leading) / mean_weight / error
-    return min(largest * largest / (n * (n - 1)), 1.0)

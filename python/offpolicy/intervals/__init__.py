@@ -12,7 +12,8 @@
     bootstrap      heuristic      replicates of sums
     bootstrap-bca  heuristic      replicates of sums, and influence
 
-All refuse `magic`, whose value leans on a model: its error is more than its spread (docs/magic has by how much).
+All refuse `magic`, whose value leans on a model: its error is more than its spread (docs/magic has by how much). Those
+for finite samples refuse `reg`, and `dr-v2` where P̂/P is not known: with a wrong model their mean is not the value.
 A two-sided interval of level 1 − δ misses on each side with δ/2; a bound from one side has all of δ. Bounds on
 rewards, ratios and models are given, never seen. Whatever the state is, it does not depend on the order of
 trajectories, on how they are cut into files, or on threads; nor does an interval.
@@ -28,7 +29,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from offpolicy.errors import TooLargeError, UsageError
-from offpolicy.estimators import BLENDED, UNWEIGHTED, WEIGHTED
+from offpolicy.estimators import BLENDED, TRUSTING, UNWEIGHTED, WEIGHTED
 from offpolicy.intervals import (
     anderson,
     bernstein,
@@ -44,6 +45,10 @@ from offpolicy.intervals.interval import SIDES, Interval
 from offpolicy.intervals.request import Ends, Request, WithheldError
 
 __all__ = ["METHODS", "SIDES", "Interval", "Method", "Request", "check", "interval"]
+
+
+#: Kinds that promise something for finite samples.
+PROMISES = ("finite-sample", "anytime")
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,12 @@ class Method:
             raise WithheldError(
                 f"the standard error of {estimator} is that of its blend, without the bias of the model in it: no "
                 "interval follows; wdr has one"
+            )
+        if self.kind in PROMISES and (
+            estimator == "reg" or (estimator in TRUSTING and not request.terms.transition_ratio)
+        ):
+            raise WithheldError(
+                f"{method} would bound the mean of {estimator}, the value only if its model is right: ask for t"
             )
         if estimator not in self.refuses:
             return

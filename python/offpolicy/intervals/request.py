@@ -90,9 +90,14 @@ class Request:
                 f"{CONTRADICTED}: fixed_length=True, and an episode has {self.terms.shortest} of {self.terms.horizon} "
                 "steps"
             )
-        if self.terms.unproven and self.estimator not in UNWEIGHTED:
+        if self.terms.estimated and self.estimator not in UNWEIGHTED:
             raise WithheldError(
-                f"{self.method} promises nothing for finite samples here, {self.terms.unproven}: ask for t"
+                f"{self.method} promises something for finite samples where π0 is known, and it was estimated: ask for "
+                "t"
+            )
+        if self.terms.mended:
+            raise WithheldError(
+                f"{self.method} promises something of whole episodes, and {self.terms.mended}: ask for t"
             )
         return self.bounds
 

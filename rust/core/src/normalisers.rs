@@ -38,8 +38,8 @@ pub struct Normalisers {
     pub tame: bool,
     /// For each policy, where it has weighted estimators.
     pub policies: Vec<Option<WeightedMeans>>,
-    /// n / Σ ρ_{1:H} of each policy, where `wis` is asked for.
-    pub wis: Vec<Option<Scaled>>,
+    /// n / Σ ρ_{1:H} and θ of each policy, where `wis` is asked for.
+    pub wis: Vec<Option<(Scaled, Scaled)>>,
 }
 
 /// Every weight of a policy is zero at a step, so a weighted estimator has no value.
@@ -67,7 +67,8 @@ impl Normalisers {
             let n = normalisers.episodes;
             let sums = &mut sums.policies[index];
             normalisers.policies.push(weighted.then(|| WeightedMeans::new(policy, sums, longest, n)));
-            normalisers.wis.push(asks(Estimator::Wis).then(|| sums.wis.normaliser(n)));
+            let wis = || (sums.wis.normaliser(n), sums.wis.value().unwrap_or_default());
+            normalisers.wis.push(asks(Estimator::Wis).then(wis));
         }
         Ok(normalisers)
     }
@@ -177,8 +178,8 @@ pub struct PolicyTables {
     pub wdr_tail: Vec<Scaled>,
     /// How ψ_j of `magic` is put together.
     pub segments: Segments,
-    /// n / Σ ρ_{1:H}
-    pub wis: Scaled,
+    /// n / Σ ρ_{1:H} and θ of `wis`
+    pub wis: (Scaled, Scaled),
 }
 
 impl Tables {

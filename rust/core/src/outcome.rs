@@ -94,7 +94,7 @@ impl Outcome {
                     index.map(|index| sums.policies[p].moments[index].clone())
                 };
                 let later = second.and_then(|second| moments(second, Pass::Second));
-                let own = moments(first, Pass::First).or(later).unwrap_or_default();
+                let own = moments(first, Pass::First).or(later.clone()).unwrap_or_default();
                 let value = match estimator {
                     Estimator::Wis => sums.wis.value(),
                     Estimator::StepWis => normalisers.step_wis(p, plan.discount),
@@ -109,7 +109,7 @@ impl Outcome {
                     _ => own.std_error(n),
                 });
                 let concentration = known.then(|| match estimator {
-                    Estimator::Wis => None,
+                    Estimator::Wis => later.map(|influence| influence.influence_concentration()),
                     Estimator::StepWis | Estimator::Wdr => Some(own.influence_concentration()),
                     _ => Some(own.concentration(n)),
                 });

@@ -183,6 +183,8 @@ impl Plan {
                     vec![(OverWeight, F::Residual), (OverPreviousWeight, F::Value)]
                 }
                 (Magic, Pass::Second) => vec![],
+                (Wis, Pass::Second) if self.diagnostics => vec![],
+                (Mc, Pass::Second) if self.diagnostics && self.asks(Wis) => vec![(Discount, F::StepIs)],
                 (StepWis | Wdr | Magic, Pass::First) | (Magic, Pass::Values) => return None,
                 (DrBsl, _) if pass != Pass::Values && (pass == Pass::First) != knows_horizon => {
                     return None;
@@ -203,6 +205,10 @@ impl Plan {
             work.extend((!policy.estimators.contains(&StepIs)).then_some(Work { estimator: StepIs, terms }));
         }
         work
+    }
+
+    fn asks(&self, estimator: Estimator) -> bool {
+        self.policies.iter().any(|policy| policy.estimators.contains(&estimator))
     }
 
     /// True where a pass keeps what tells whether a policy's weights can be trusted.

@@ -252,7 +252,8 @@ impl Engine {
                 let total: Scaled = own.iter().fold(Scaled::ZERO, |sum, lanes| sum + lanes.total());
                 let value = match (work.estimator, self.pass) {
                     (Estimator::Is, _) => is::value(weight, returns),
-                    (Estimator::Wis, Pass::Values) => weight * returns * tables.wis,
+                    (Estimator::Wis, Pass::Values) => weight * returns * tables.wis.0,
+                    (Estimator::Wis, Pass::Second) => weight * (returns - tables.wis.1) * tables.wis.0,
                     (Estimator::Wis, _) => {
                         sums.wis.add(weight, returns);
                         self.values.push(Scaled::ZERO);
