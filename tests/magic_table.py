@@ -39,9 +39,9 @@ counts as unbiased, whatever it is. So every interval is withheld, and the verdi
 {worst}
 
 Where the model wins, `wdr` rests on a handful of trajectories and its interval is too narrow, so that a right model is
-often taken for a biased one. A wider interval, such as the bootstrap's, mends that and as often takes a wrong model for
-a right one where `wdr` wins: no form is close to the better one everywhere. The reference code of the paper's first
-author says that the covariances behind its figures lack a factor n.
+often taken for a biased one. A wider interval, such as the bootstrap's, mends that, and takes a wrong model for a right
+one where `wdr` wins: no form is close to the better one everywhere. The reference code of the paper's first author
+says that the covariances behind its figures lack a factor n; that published form is no closer than ours at its worst.
 
 {tables}
 """
