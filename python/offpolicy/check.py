@@ -11,9 +11,10 @@ from typing import Any
 import polars as pl
 
 from offpolicy.columns import Columns, PolicyColumns
-from offpolicy.evaluate import ProgressFunction, Scanner, check_choice, check_size
+from offpolicy.evaluate import check_choice, check_size
 from offpolicy.plan import Plan, Settings, find_policies, ratio_checks
 from offpolicy.problem import EMPTY, Problem
+from offpolicy.scanner import ProgressFunction, Scanner
 from offpolicy.sources import open_log
 from offpolicy.tidy import tidy
 

@@ -35,12 +35,13 @@ from offpolicy.bounds import Bounds
 from offpolicy.columns import ESTIMATED, Columns, PolicyColumns
 from offpolicy.cross_fitted import CrossFit, Fold
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
-from offpolicy.evaluate import NoWeightError, ProgressFunction, Scanner, check_choice, check_size, evaluate
+from offpolicy.evaluate import NoWeightError, check_choice, check_size, evaluate
 from offpolicy.evaluation import Evaluation
 from offpolicy.parted_log import TEST, TRAIN, PartedLog
 from offpolicy.plan import TARGET, Plan, Settings, choose_estimators, ratio_checks
 from offpolicy.plan import Policy as TargetPolicy
 from offpolicy.protocols import Model, ModelFitter, Policy, Setting
+from offpolicy.scanner import ProgressFunction, Scanner
 from offpolicy.side_by_side import values_of
 from offpolicy.sources import Source, open_log
 from offpolicy.tidy import tidy

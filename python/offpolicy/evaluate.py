@@ -5,28 +5,24 @@ from __future__ import annotations
 import json
 import operator
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from typing import Any
 
 from offpolicy import _core, evaluation, intervals
 from offpolicy.bounds import Bounds, Terms
 from offpolicy.columns import ESTIMATED, Columns, PolicyColumns
 from offpolicy.diagnostics import Diagnostics
-from offpolicy.errors import BadLogError, OffPolicyError, UsageError
+from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.estimate import IntervalSettings
 from offpolicy.estimators import BLENDED, WEIGHTED, check_ids
 from offpolicy.evaluation import Evaluation
 from offpolicy.plan import BEHAVIOR, Plan, Settings, choose_estimators, find_policies, left_out
-from offpolicy.problem import EMPTY
 from offpolicy.samples import Samples
-from offpolicy.sources import Pass, Source, open_log, run_task
+from offpolicy.scanner import MapFunction, ProgressFunction, Scanner
+from offpolicy.sources import Source, open_log
 from offpolicy.tidy import tidy
 from offpolicy.truncation import mend, with_checks
-
-MapFunction = Callable[[Callable[[Any], bytes], Iterable[Any]], Iterable[bytes]]
-ProgressFunction = Callable[[int, int | None], None]
 
 
 def evaluate(
@@ -257,64 +253,6 @@ def make_plan(
         policies=chosen,
         mc=asked is None or "mc" in asked,
     )
-
-
-class Scanner:
-    """Reads one log as often as an evaluation needs, here or through `map=`."""
-
-    def __init__(
-        self,
-        source: Source,
-        threads: int,
-        batch_rows: int | None,
-        map_function: MapFunction | None,
-        progress: ProgressFunction | None,
-        plan: Plan,
-        passes: int = 2,
-    ) -> None:
-        """Keeps the log and the ways to read it."""
-        self.source, self.threads, self.batch_rows, self.map = source, threads, batch_rows, map_function
-        self.progress = progress
-        second = passes == 2 and any(policy.estimators for policy in plan.second().policies)
-        self.total = None if source.rows is None else source.rows * (2 if second else 1)
-        self.done = 0
-
-    def scan(self, plan: Plan, pass_name: str, normalisers: bytes | None) -> _core.Whole:
-        """One pass; raises `BadLogError` with all that is wrong."""
-        whole = self.read(plan, pass_name, normalisers)
-        document = json.loads(whole.problems())
-        if document["found"]:
-            raise BadLogError(self.source.problems(document["kept"]), document["found"])
-        if whole.episodes == 0:
-            raise BadLogError([EMPTY])
-        return whole
-
-    def again(self, plan: Plan, pass_name: str, normalisers: bytes | None) -> _core.Whole:
-        """One more pass after the evaluation is done, of which no progress is told."""
-        self.progress = None
-        return self.scan(plan, pass_name, normalisers)
-
-    def read(self, plan: Plan, pass_name: str, normalisers: bytes | None) -> _core.Whole:
-        """One pass, whatever it finds."""
-        job, names = Pass(plan.spec(), pass_name, normalisers), plan.names()
-        if self.map is None:
-            partials = [self.source.scan(job, names, self.threads, self.batch_rows, self._report())]
-        else:
-            partials = []
-            for tasks in self.source.rounds(names):
-                results = list(self.map(partial(run_task, job), tasks))
-                if len(results) != len(tasks):
-                    raise OffPolicyError(f"map= gave {len(results)} results for {len(tasks)} parts of the log")
-                partials += [_core.Partial.decode(result) for result in results]
-        if self.source.rows is not None:
-            self.done += self.source.rows
-            if self.progress:
-                self.progress(self.done, self.total)
-        return _core.finish(job.spec, pass_name, normalisers, partials)
-
-    def _report(self) -> Callable[[int], None] | None:
-        progress, done = self.progress, self.done
-        return None if progress is None else lambda rows: progress(done + rows, self.total)
 
 
 class NoWeightError(OffPolicyError):

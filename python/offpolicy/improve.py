@@ -24,7 +24,7 @@ from offpolicy.candidates import find_candidates
 from offpolicy.columns import ESTIMATED, Columns, PolicyColumns
 from offpolicy.errors import UsageError
 from offpolicy.estimators import AVERAGED, WEIGHTED, check_ids
-from offpolicy.evaluate import ProgressFunction, check_choice, check_size, evaluate
+from offpolicy.evaluate import check_choice, check_size, evaluate
 from offpolicy.evaluation import Evaluation
 from offpolicy.folds import fold_of
 from offpolicy.improvement import SCHEMA, BehaviorValue, Improvement
@@ -32,6 +32,7 @@ from offpolicy.lower_bound import LowerBound
 from offpolicy.parted_log import default_names
 from offpolicy.plan import BEHAVIOR
 from offpolicy.protocols import Generator, ModelFitter, Policy, Setting
+from offpolicy.scanner import ProgressFunction
 from offpolicy.scoring import Score, Scoring
 from offpolicy.sources import FrameSource, ParquetSource, Source, open_log
 from offpolicy.tidy import tidy

@@ -18,12 +18,13 @@ from offpolicy import plugins
 from offpolicy.annotate import annotate
 from offpolicy.columns import Columns, PolicyColumns
 from offpolicy.estimators import NEEDS
-from offpolicy.evaluate import ProgressFunction, evaluate
+from offpolicy.evaluate import evaluate
 from offpolicy.evaluation import Evaluation
 from offpolicy.folds import split
 from offpolicy.lower_bound import LowerBound
 from offpolicy.policies import Mixture
 from offpolicy.protocols import Candidate, ModelFitter, Policy, Setting, ValueModel
+from offpolicy.scanner import ProgressFunction
 from offpolicy.side_by_side import values_of
 from offpolicy.verdict import Verdict
 
