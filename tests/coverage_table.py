@@ -9,7 +9,7 @@ them all.
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -28,25 +28,20 @@ PROMISES = ("finite-sample", "anytime")
 REPLICATES = {"bootstrap": 199, "bootstrap-bca": 199}
 
 
-def ends(problem: Problem, chosen, method: str, level: float, **options):
-    """Whether the low end is above the truth, and the high end below it."""
-    options |= {"replicates": REPLICATES[method]} if method in REPLICATES else {}
-    found = problem.interval(chosen, method, level, **options)
-    return found.low is not None and found.low > problem.value, found.high is not None and found.high < problem.value
-
-
-def missed(problem: Problem, samples: list, methods, **options) -> dict:
+def missed(problem: Problem, samples: Iterable[tuple], methods, ids=None) -> dict:
     """By method and level: the probabilities of a miss above and below."""
-    found = {}
-    for method in methods:
-        for level in LEVELS:
-            both = [Fraction(0), Fraction(0)]
-            for chance, chosen in samples:
-                above, below = ends(problem, chosen, method, level, **options)
-                both[0] += chance * above
-                both[1] += chance * below
-            found[f"{method} {level}"] = [float(x) for x in both]
-    return found
+    both = {f"{method} {level}": [Fraction(0), Fraction(0)] for method in methods for level in LEVELS}
+    for chance, chosen in samples:
+        sample = problem.sample(chosen, ids)
+        for method in methods:
+            options = {"replicates": REPLICATES[method]} if method in REPLICATES else {}
+            for level in LEVELS:
+                found = sample.interval(method, level, **options)
+                if found.low is not None and found.low > problem.value:
+                    both[f"{method} {level}"][0] += chance
+                if found.high is not None and found.high < problem.value:
+                    both[f"{method} {level}"][1] += chance
+    return {key: [float(x) for x in each] for key, each in both.items()}
 
 
 def by_multiset() -> list[str]:
@@ -55,19 +50,19 @@ def by_multiset() -> list[str]:
 
 def exact(problem: Problem, n: int) -> dict:
     """All samples of n trajectories, whatever their order."""
-    return missed(problem, list(problem.multisets(n)), by_multiset())
+    return missed(problem, problem.multisets(n), by_multiset())
 
 
 def exact_by_rounds(problem: Problem, n: int) -> dict:
     """The same for betting, where it matters in which round a trajectory is."""
-    return missed(problem, list(problem.by_parts(rounds_of(range(n)))), ["betting"])
+    return missed(problem, problem.by_parts(rounds_of(range(n))), ["betting"])
 
 
 def exact_by_parts(problem: Problem, n: int) -> dict:
     """The same for hcope, with ids that put a third of the trajectories into its pre-sample."""
     first, k = share_of(range(1000), SEED) < ROUNDS[0], max(2, n // 3)
     ids = [*np.flatnonzero(first)[:k].tolist(), *np.flatnonzero(~first)[: n - k].tolist()]
-    return missed(problem, list(problem.by_parts([range(k), range(k, n)])), ["hcope"], ids=ids)
+    return missed(problem, problem.by_parts([range(k), range(k, n)]), ["hcope"], ids=ids)
 
 
 def has_none(method: str, n: int) -> bool:
@@ -80,21 +75,21 @@ def random(problem: Problem, n: int, runs: int) -> dict:
     law = [float(p) for p, _ in problem.law]
     drawn = np.random.default_rng([n, len(law)]).choice(len(law), p=law, size=(runs, n))
     rounds = np.searchsorted(ROUNDS, share_of(range(n), SEED), side="right")
-    alike = {method: np.sort(drawn, axis=1) for method in by_multiset()}
-    order = np.lexsort((drawn, np.broadcast_to(rounds, drawn.shape)), axis=1)
-    sorted_rounds = np.argsort(rounds, kind="stable")
-    by_round = np.empty_like(drawn)
-    by_round[:, sorted_rounds] = np.take_along_axis(drawn, order, axis=1)
-    alike |= dict.fromkeys(BY_ROUNDS, by_round)
-    found = {}
-    for method, samples in alike.items():
-        different, times = np.unique(samples, axis=0, return_counts=True)
-        for level in LEVELS:
-            both = np.zeros(2)
-            for chosen, count in zip(different.tolist(), times, strict=True):
-                both += count * np.array(ends(problem, chosen, method, level))
-            found[f"{method} {level}"] = (both / runs).tolist()
+    apart = {"betting": rounds, "hcope": np.minimum(rounds, 1)}
+    found = missed(problem, counted(np.sort(drawn, axis=1)), by_multiset())
+    for method, parts in apart.items():
+        order = np.lexsort((drawn, np.broadcast_to(parts, drawn.shape)), axis=1)
+        alike = np.empty_like(drawn)
+        alike[:, np.argsort(parts, kind="stable")] = np.take_along_axis(drawn, order, axis=1)
+        found |= missed(problem, counted(alike), [method])
     return found
+
+
+def counted(samples: np.ndarray) -> Iterator[tuple[Fraction, np.ndarray]]:
+    """Different samples with their shares of all."""
+    different, times = np.unique(samples, axis=0, return_counts=True)
+    for chosen, count in zip(different, times.tolist(), strict=True):
+        yield Fraction(count, len(samples)), chosen
 
 
 def cells(runs: int) -> Iterator[tuple[str, str, int, Callable[[], dict]]]:
@@ -128,7 +123,7 @@ Kinds:
 """
 WAYS = {
     "exact": "All samples of n trajectories, with their probabilities: no chance is left",
-    "random": "10,000 random samples of n trajectories: an error of 0.5 at 50%, of 0.2 at 95%",
+    "random": f"10,000 random samples of n = {', '.join(map(str, SIZES))}: an error of 0.5 at 50%, of 0.2 at 95%",
 }
 
 

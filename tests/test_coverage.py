@@ -6,7 +6,9 @@ pinned.
 
 import json
 import math
+from collections import Counter
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import coverage_table
@@ -235,9 +237,18 @@ def test_the_table_has_every_interval_on_every_problem_at_five_sizes_and_three_l
             rows = [row for row in CELLS if (row["way"], row["problem"]) == (way, name)]
             assert len(rows) == 5
             assert all(set(row["misses"]) == {f"{m} {level}" for m in methods for level in LEVELS} for row in rows)
+
+
+def test_the_table_has_every_interval_on_every_problem_in_random_samples_of_all_sizes():
     random = [row for row in CELLS if row["way"] == "random"]
-    assert {row["problem"] for row in random} == set(PROBLEMS)
-    assert all(len(row["misses"]) == len(intervals.METHODS) * len(LEVELS) for row in random)
+    cells = Counter((row["problem"], row["n"]) for row in random)
+    assert cells == Counter(product(PROBLEMS, coverage_table.SIZES))
+    every = {f"{method} {level}" for method in intervals.METHODS for level in LEVELS}
+    assert all(set(row["misses"]) == every for row in random)
+
+
+def test_the_page_shows_the_cells():
+    assert (TABLE.parent / "README.md").read_text() == coverage_table.page(CELLS)
 
 
 @pytest.mark.parametrize("method", PROMISING)
