@@ -105,9 +105,12 @@ class Problem:
         return kept(self._made, key, lambda: np.array([float(x) for x in self.exact(*key)]))
 
     @cached_property
-    def last_weights(self):
-        """c_H of each trajectory, rounded."""
-        return np.array([[float(c)] for c in self.weights])
+    def padded(self) -> dict:
+        """Weights, rewards and model values by trajectory and step, as in `Steps`."""
+        log = reference.absorbed([reference.exact_steps(rows) for _, rows in self.law], self.horizon)
+        found = {role: [[getattr(s, role) for s in steps] for steps in log] for role in ("reward", "q_hat", "v_hat")}
+        found["c"] = [reference.cumulative_ratios(steps)[1:] for steps in log]
+        return {role: np.array(each, dtype=np.float64) for role, each in found.items()}
 
     @cached_property
     def _made(self) -> dict:
@@ -138,11 +141,18 @@ class Sample:
             side=side,
             **({"bounds": self.problem.bounds} | options),
         )
-        return intervals.interval(request)
+        return intervals.interval(request, "no trajectory has weight" if math.isnan(value) else None)
 
     def estimate(self, estimator):
-        """The estimate and its standard error."""
-        values, n = self.problem.floats(estimator)[self.chosen].tolist(), len(self.chosen)
+        """The estimate and its standard error; NaN where no trajectory has the weight that its normaliser needs."""
+        problem, n = self.problem, len(self.chosen)
+        if estimator in reference.SELF_NORMALISED:
+            if not problem.padded["c"][self.chosen].sum(axis=0).all():
+                return math.nan, None
+            log = [problem.law[k][1] for k in self.chosen]
+            found = reference.evaluate(log, estimator, problem.discount, horizon=problem.horizon)
+            return float(found.value), found.std_error
+        values = problem.floats(estimator)[self.chosen].tolist()
         mean = math.fsum(values) / n
         return mean, math.sqrt(math.fsum((x - mean) ** 2 for x in values) / (n * (n - 1))) if n > 1 else None
 
@@ -152,7 +162,8 @@ class Sample:
         )
 
     def steps(self, policy, *roles, horizon=None):
-        yield Steps(self.ids, self.problem.last_weights[self.chosen], {})
+        padded = {role: self.problem.padded[role][self.chosen] for role in ("c", *roles)}
+        yield Steps(self.ids, padded.pop("c"), padded)
 
     def once(self, key, make):
         return kept(self.made, key, make)
@@ -203,6 +214,20 @@ NOISY = Problem(
     ),
     1.0,
     1,
+    (0.0, 1.0),
+)
+#: That of survival, with Q̂ of each action, good for one and bad for the other, and V̂ = ¾ Q̂(go) + ¼ Q̂(stop).
+MODELLED = Problem(
+    tuple(
+        (chance, [row | model for row, model in zip(rows, ({"v_hat": 1.25}, {"v_hat": 0.625}), strict=False)])
+        for chance, rows in (
+            (HALF, [STOP | {"q_hat": 0.5}]),
+            (QUARTER, [GO | {"q_hat": 1.5}, GO | {"q_hat": 0.5}]),
+            (QUARTER, [GO | {"q_hat": 1.5}, STOP | {"q_hat": 1.0}]),
+        )
+    ),
+    0.5,
+    2,
     (0.0, 1.0),
 )
 PROBLEMS = {
