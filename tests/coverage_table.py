@@ -3,21 +3,22 @@
     python tests/coverage_table.py [--runs 10000] [--out docs/coverage]
 
 Exactly: all samples of a size with their probabilities, in rational arithmetic, misses above and below apart. Each cell
-(problem, way, size) is kept in `cells.jsonl` as soon as it is known; what is there is not done again. `README.md` shows
-them all.
+(problem, estimator, way, size) is kept in `cells.jsonl` as soon as it is known; what is there is not done again.
+`README.md` shows them all.
 """
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from offpolicy import intervals
 from offpolicy.folds import share_of
 from offpolicy.intervals.sketch import ROUNDS, SEED
-from small_problems import PROBLEMS, Problem, rounds_of
+from small_problems import MODELLED, PROBLEMS, Problem, rounds_of
 
 LEVELS = (0.5, 0.8, 0.95)
 EXACT_SIZES, SIZES = (2, 3, 5, 8, 12), (10, 20, 50, 100, 200)
@@ -26,27 +27,30 @@ BY_ROUNDS, ROUND_SIZES, PART_SIZES = ("betting", "hcope"), (1, 2, 4, 6, 8), (4, 
 #: Kinds that promise something for finite samples.
 PROMISES = ("finite-sample", "anytime")
 REPLICATES = {"bootstrap": 199, "bootstrap-bca": 199}
+#: What other estimators than `step-is` are asked for: all that the weighted ones have.
+OF_RATIOS = ("normal", "t", "bootstrap", "bootstrap-bca")
 
 
-def ends(problem: Problem, chosen, method: str, level: float, **options):
-    """Whether the low end is above the truth, and the high end below it."""
-    options |= {"replicates": REPLICATES[method]} if method in REPLICATES else {}
-    found = problem.interval(chosen, method, level, **options)
-    return found.low is not None and found.low > problem.value, found.high is not None and found.high < problem.value
+def tally(problem: Problem, samples: Iterable[tuple], methods, ids=None, estimator="step-is") -> dict:
+    """By method and level: the probabilities of a miss above, of a miss below, and of no interval."""
+    sums = {f"{method} {level}": [Fraction(0)] * 3 for method in methods for level in LEVELS}
+    for chance, chosen in samples:
+        sample = problem.sample(chosen, ids)
+        for method in methods:
+            options = {"replicates": REPLICATES[method]} if method in REPLICATES else {}
+            for level in LEVELS:
+                found = sample.interval(method, level, estimator=estimator, **options)
+                above = found.low is not None and found.low > problem.value
+                below = found.high is not None and found.high < problem.value
+                for k, so in enumerate((above, below, found.low is None and found.high is None)):
+                    if so:
+                        sums[f"{method} {level}"][k] += chance
+    return {key: [float(x) for x in each] for key, each in sums.items()}
 
 
-def missed(problem: Problem, samples: list, methods, **options) -> dict:
-    """By method and level: the probabilities of a miss above and below."""
-    found = {}
-    for method in methods:
-        for level in LEVELS:
-            both = [Fraction(0), Fraction(0)]
-            for chance, chosen in samples:
-                above, below = ends(problem, chosen, method, level, **options)
-                both[0] += chance * above
-                both[1] += chance * below
-            found[f"{method} {level}"] = [float(x) for x in both]
-    return found
+def missed(problem: Problem, samples: Iterable[tuple], methods, ids=None) -> dict:
+    """The misses above and below of `step-is`."""
+    return {key: each[:2] for key, each in tally(problem, samples, methods, ids).items()}
 
 
 def by_multiset() -> list[str]:
@@ -55,19 +59,38 @@ def by_multiset() -> list[str]:
 
 def exact(problem: Problem, n: int) -> dict:
     """All samples of n trajectories, whatever their order."""
-    return missed(problem, list(problem.multisets(n)), by_multiset())
+    return missed(problem, problem.multisets(n), by_multiset())
 
 
 def exact_by_rounds(problem: Problem, n: int) -> dict:
     """The same for betting, where it matters in which round a trajectory is."""
-    return missed(problem, list(problem.by_parts(rounds_of(range(n)))), ["betting"])
+    return missed(problem, problem.by_parts(rounds_of(range(n))), ["betting"])
 
 
 def exact_by_parts(problem: Problem, n: int) -> dict:
     """The same for hcope, with ids that put a third of the trajectories into its pre-sample."""
     first, k = share_of(range(1000), SEED) < ROUNDS[0], max(2, n // 3)
     ids = [*np.flatnonzero(first)[:k].tolist(), *np.flatnonzero(~first)[: n - k].tolist()]
-    return missed(problem, list(problem.by_parts([range(k), range(k, n)])), ["hcope"], ids=ids)
+    return missed(problem, problem.by_parts([range(k), range(k, n)]), ["hcope"], ids=ids)
+
+
+def exact_of(problem: Problem, n: int, estimator: str) -> dict:
+    """The misses of another estimator in all samples, and how many of them have no interval."""
+    found = tally(problem, problem.multisets(n), OF_RATIOS, estimator=estimator)
+    return {
+        "misses": {key: each[:2] for key, each in found.items()},
+        "withheld": {key: each[2] for key, each in found.items()},
+    }
+
+
+def others() -> Iterator[tuple[str, Problem, str]]:
+    """Other estimators, on the problems that tell them apart: `step-wis` is `wis` where there is one step."""
+    for name, problem in PROBLEMS.items():
+        yield name, problem, "wis"
+        if problem.horizon > 1:
+            yield name, problem, "step-wis"
+    for estimator in ("dr", "wdr"):
+        yield "modelled", MODELLED, estimator
 
 
 def has_none(method: str, n: int) -> bool:
@@ -80,42 +103,55 @@ def random(problem: Problem, n: int, runs: int) -> dict:
     law = [float(p) for p, _ in problem.law]
     drawn = np.random.default_rng([n, len(law)]).choice(len(law), p=law, size=(runs, n))
     rounds = np.searchsorted(ROUNDS, share_of(range(n), SEED), side="right")
-    alike = {method: np.sort(drawn, axis=1) for method in by_multiset()}
-    order = np.lexsort((drawn, np.broadcast_to(rounds, drawn.shape)), axis=1)
-    sorted_rounds = np.argsort(rounds, kind="stable")
-    by_round = np.empty_like(drawn)
-    by_round[:, sorted_rounds] = np.take_along_axis(drawn, order, axis=1)
-    alike |= dict.fromkeys(BY_ROUNDS, by_round)
-    found = {}
-    for method, samples in alike.items():
-        different, times = np.unique(samples, axis=0, return_counts=True)
-        for level in LEVELS:
-            both = np.zeros(2)
-            for chosen, count in zip(different.tolist(), times, strict=True):
-                both += count * np.array(ends(problem, chosen, method, level))
-            found[f"{method} {level}"] = (both / runs).tolist()
+    apart = {"betting": rounds, "hcope": np.minimum(rounds, 1)}
+    found = missed(problem, counted(np.sort(drawn, axis=1)), by_multiset())
+    for method, parts in apart.items():
+        order = np.lexsort((drawn, np.broadcast_to(parts, drawn.shape)), axis=1)
+        alike = np.empty_like(drawn)
+        alike[:, np.argsort(parts, kind="stable")] = np.take_along_axis(drawn, order, axis=1)
+        found |= missed(problem, counted(alike), [method])
     return found
 
 
-def cells(runs: int) -> Iterator[tuple[str, str, int, Callable[[], dict]]]:
+def counted(samples: np.ndarray) -> Iterator[tuple[Fraction, np.ndarray]]:
+    """Different samples with their shares of all."""
+    different, times = np.unique(samples, axis=0, return_counts=True)
+    for chosen, count in zip(different, times.tolist(), strict=True):
+        yield Fraction(count, len(samples)), chosen
+
+
+def cells(runs: int) -> Iterator[tuple[dict, Callable[[], dict]]]:
     """All that is measured."""
-    for name, problem in PROBLEMS.items():
+
+    def cell(measure: Callable[..., dict], problem: str, way: str, n: int, *more) -> tuple[dict, Callable[[], dict]]:
+        return {"problem": problem, "way": way, "n": n}, lambda: {"misses": measure(PROBLEMS[problem], n, *more)}
+
+    for name in PROBLEMS:
         for n in EXACT_SIZES:
-            yield name, "multisets", n, lambda problem=problem, n=n: exact(problem, n)
+            yield cell(exact, name, "multisets", n)
         for n in ROUND_SIZES:
-            yield name, "rounds", n, lambda problem=problem, n=n: exact_by_rounds(problem, n)
+            yield cell(exact_by_rounds, name, "rounds", n)
         for n in PART_SIZES:
-            yield name, "parts", n, lambda problem=problem, n=n: exact_by_parts(problem, n)
+            yield cell(exact_by_parts, name, "parts", n)
+    for name, problem, estimator in others():
+        for n in EXACT_SIZES:
+            row = {"problem": name, "estimator": estimator, "way": "multisets", "n": n}
+            yield row, partial(exact_of, problem, n, estimator)
     for n in SIZES:
-        for name, problem in PROBLEMS.items():
-            yield name, "random", n, lambda problem=problem, n=n: random(problem, n, runs)
+        for name in PROBLEMS:
+            yield cell(random, name, "random", n, runs)
+
+
+def key(row: dict) -> tuple:
+    """What tells a cell from the others."""
+    return row["problem"], row.get("estimator", "step-is"), row["way"], row["n"]
 
 
 PAGE = """# How often intervals miss the truth
 
 Made by `python tests/coverage_table.py`. Six problems with a few possible trajectories each
-([small_problems.py](../../tests/small_problems.py)), `step-is`, two-sided intervals (`hcope`: from below).
-[cells.jsonl](cells.jsonl) has the misses above and below apart.
+([small_problems.py](../../tests/small_problems.py)), `step-is` and, in the last tables, other estimators; two-sided
+intervals (`hcope`: from below). [cells.jsonl](cells.jsonl) has the misses above and below apart.
 
 Coverage in percent, in parentheses where it is below the level; an interval that is withheld in some samples misses
 nothing there. Of exact samples `betting` has other sizes, and `hcope` others, with a third in its pre-sample.
@@ -125,11 +161,19 @@ Kinds:
 {bad}
 
 {tables}
+
+## Other estimators
+
+{others}
 """
 WAYS = {
     "exact": "All samples of n trajectories, with their probabilities: no chance is left",
-    "random": "10,000 random samples of n trajectories: an error of 0.5 at 50%, of 0.2 at 95%",
+    "random": f"10,000 random samples of n = {', '.join(map(str, SIZES))}: an error of 0.5 at 50%, of 0.2 at 95%",
 }
+OTHERS = """All samples again, for ratios of sums and for estimators with a model. Where there is one step `step-wis` is
+`wis`; `modelled` is `survival` with Q̂ and V̂ that are partly wrong. After the coverage stand the misses above (↑: the
+low end is above the truth) and below (↓). A star: some samples have no interval and miss nothing, because no trajectory
+has weight, or too many resamples have none. A dash: no sample has one."""
 
 
 def page(rows: list[dict]) -> str:
@@ -139,6 +183,8 @@ def page(rows: list[dict]) -> str:
         kinds.setdefault(method.kind, []).append(f"`{name}`")
     merged: dict[tuple, dict] = {}
     for row in rows:
+        if "estimator" in row:
+            continue
         way = "random" if row["way"] == "random" else "exact"
         merged.setdefault((way, row["problem"], row["n"]), {}).update(row["misses"])
     tables, count, promised = [], 0, [name for name, m in intervals.METHODS.items() if m.kind in PROMISES]
@@ -159,9 +205,30 @@ def page(rows: list[dict]) -> str:
     verdict = (
         f"Of those that promise something for finite samples ({', '.join(promised)}), "
         + (f"{', '.join(sorted(short))} fell short" if short else "none falls short anywhere")
-        + f"; {count} cells of the others are below their level."
+        + f"; {count} cells of the others with `step-is` are below their level."
     )
-    return PAGE.format(kinds=listed, bad=verdict, tables="\n\n".join(tables))
+    return PAGE.format(kinds=listed, bad=verdict, tables="\n\n".join(tables), others=others_page(rows))
+
+
+def others_page(rows: list[dict]) -> str:
+    """The cells of other estimators, misses above and below apart."""
+    tables = [OTHERS]
+    for level in LEVELS:
+        lines = [["problem", "estimator", "n", *OF_RATIOS], ["---"] * (3 + len(OF_RATIOS))]
+        for row in sorted((row for row in rows if "estimator" in row), key=key):
+            asked = [f"{method} {level}" for method in OF_RATIOS]
+            found = [apart(row["misses"][each], row["withheld"][each], level) for each in asked]
+            lines.append([row["problem"], row["estimator"], str(row["n"]), *found])
+        tables.append(f"### {100 * level:g}%\n\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines))
+    return "\n\n".join(tables)
+
+
+def apart(misses: list[float], withheld: float, level: float) -> str:
+    """A cell with the misses above and below."""
+    if withheld == 1:
+        return "–"
+    above, below = (f"{100 * x:.1f}" for x in misses)
+    return f"{shown(1 - sum(misses), level)}{'*' if withheld else ''} ↑{above} ↓{below}"
 
 
 def worse(row: dict) -> Iterator[str]:
@@ -189,14 +256,14 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     kept = options.out / "cells.jsonl"
     done = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
-    known = {(row["problem"], row["way"], row["n"]) for row in done}
-    for problem, way, n, measure in cells(options.runs):
-        if (problem, way, n) in known:
+    known = {key(row) for row in done}
+    for row, measure in cells(options.runs):
+        if key(row) in known:
             continue
-        row = {"problem": problem, "way": way, "n": n, "misses": measure()}
+        row |= measure()
         with kept.open("a") as file:
             file.write(json.dumps(row) + "\n")
-        print(problem, way, n, flush=True)
+        print(*key(row), flush=True)
     rows = [json.loads(line) for line in kept.read_text().splitlines()]
     (options.out / "README.md").write_text(page(rows))
 

@@ -11,6 +11,8 @@ each block: orthonormal or not, the bound is the same.
 
 from fractions import Fraction
 
+from linear_equations import solve
+
 
 def by_step(steps):
     """Outcomes of a DAG: blocks are (t, s, a), and the empty one for the first state."""
@@ -71,20 +73,3 @@ def directions(index):
     for (block, _), i in index.items():
         blocks.setdefault(block, []).append(i)
     return [(i, last) for *others, last in blocks.values() for i in others]
-
-
-def solve(matrix, right):
-    """Gaussian elimination; a regular matrix, or an error."""
-    rows = [[*row, b] for row, b in zip(matrix, right, strict=True)]
-    n = len(rows)
-    for i in range(n):
-        pivot = next(k for k in range(i, n) if rows[k][i])
-        rows[i], rows[pivot] = rows[pivot], rows[i]
-        for k in range(i + 1, n):
-            if rows[k][i]:
-                factor = rows[k][i] / rows[i][i]
-                rows[k] = [x - factor * y for x, y in zip(rows[k], rows[i], strict=True)]
-    found = [Fraction(0)] * n
-    for i in reversed(range(n)):
-        found[i] = (rows[i][n] - sum(rows[i][j] * found[j] for j in range(i + 1, n))) / rows[i][i]
-    return found

@@ -50,6 +50,21 @@ def random_log(
     )
 
 
+def bounded_log(
+    seed: int,
+    episodes: int,
+    horizon: int,
+    reward: tuple[float, float] = (0.0, 1.0),
+    model: tuple[float, float] = (-0.5, 0.5),
+    *,
+    ragged: bool = True,
+) -> pl.DataFrame:
+    """A random log with rewards and model values in ranges, and ratios up to 2."""
+    ranges = {"reward": reward, "q_hat": model, "v_hat": model, "r_hat": model}
+    columns = {name: low + (high - low) * (pl.col(name) - pl.col(name).floor()) for name, (low, high) in ranges.items()}
+    return random_log(seed, episodes, horizon, ragged=ragged).with_columns(behavior_prob=0.5, **columns)
+
+
 def speaking_log() -> pl.DataFrame:
     """Episodes 101, 202, 303 and 404 of lengths 4, 3, 2 and 4: easy to spoil, easy to find in a message."""
     keys = skeleton([4, 3, 2, 4], ids=[101, 202, 303, 404])

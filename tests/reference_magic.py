@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
+from linear_equations import solve
 from reference import Step, cumulative_ratios, mean
 
 QUANTILE = Fraction(NormalDist().inv_cdf(0.95))
@@ -106,9 +107,9 @@ def least(matrix: list[list[Fraction]]) -> list[Fraction]:
     best = None
     for size in range(1, len(different) + 1):
         for support in itertools.combinations(different, size):
-            system = [[matrix[j][k] for k in support] + [Fraction(1), Fraction(0)] for j in support]
-            system.append([Fraction(1)] * size + [Fraction(0), Fraction(1)])
-            solution = solve(system)
+            system = [[matrix[j][k] for k in support] + [Fraction(1)] for j in support]
+            system.append([Fraction(1)] * size + [Fraction(0)])
+            solution = solve(system, [Fraction(0)] * size + [Fraction(1)])
             if solution is None or min(solution[:size]) < 0:
                 continue
             shares = [Fraction(0)] * len(matrix)
@@ -124,21 +125,6 @@ def least(matrix: list[list[Fraction]]) -> list[Fraction]:
 def quadratic(matrix: list[list[Fraction]], shares: list[Fraction]) -> Fraction:
     some = [j for j, share in enumerate(shares) if share]
     return sum((shares[j] * shares[k] * matrix[j][k] for j in some for k in some), start=Fraction(0))
-
-
-def solve(system: list[list[Fraction]]) -> list[Fraction] | None:
-    """By elimination; the right side is the last column. None where the matrix is singular."""
-    rows, n = [list(row) for row in system], len(system)
-    for column in range(n):
-        pivot = next((i for i in range(column, n) if rows[i][column]), None)
-        if pivot is None:
-            return None
-        rows[column], rows[pivot] = rows[pivot], rows[column]
-        for i in range(n):
-            if i != column and rows[i][column]:
-                factor = rows[i][column] / rows[column][column]
-                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[column], strict=True)]
-    return [rows[i][-1] / rows[i][i] for i in range(n)]
 
 
 def square_root(x: Fraction) -> Fraction:

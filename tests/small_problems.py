@@ -1,10 +1,10 @@
 """Problems with a few possible trajectories, and samples of them: intervals without a log, coverage without chance."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -37,7 +37,7 @@ class Problem:
     horizon: int
     reward: tuple
 
-    @property
+    @cached_property
     def terms(self) -> Terms:
         return Terms(self.discount, self.horizon)
 
@@ -93,29 +93,24 @@ class Problem:
 
     def interval(self, chosen, method, confidence, side="two", estimator="step-is", ids=None, **options):
         """The interval of a sample: all of the package but the scan."""
-        values = self._floats(estimator)[list(chosen)]
-        n, mean = len(chosen), math.fsum(values) / len(chosen)
-        error = math.sqrt(math.fsum((x - mean) ** 2 for x in values) / (n * (n - 1))) if n > 1 else None
-        request = intervals.Request(
-            method=method,
-            policy="target",
-            estimator=estimator,
-            value=mean,
-            std_error=error,
-            episodes=n,
-            terms=self.terms,
-            samples=Given(self, chosen, range(n) if ids is None else ids),
-            confidence=confidence,
-            side=side,
-            **({"bounds": self.bounds} | options),
-        )
-        return intervals.interval(request)
+        return self.sample(chosen, ids).interval(method, confidence, side, estimator, **options)
 
-    def _floats(self, estimator, baseline=0.0):
+    def sample(self, chosen, ids=None) -> "Sample":
+        """A sample with ids 0, …, n - 1, or others."""
+        return Sample(self, np.array(chosen), numbered(len(chosen)) if ids is None else pl.Series(ids))
+
+    def floats(self, estimator, baseline=0.0):
+        """The value of each trajectory, rounded."""
         key = (estimator, baseline)
-        if key not in self._made:
-            self._made[key] = np.array([float(x) for x in self.exact(estimator, baseline)])
-        return self._made[key]
+        return kept(self._made, key, lambda: np.array([float(x) for x in self.exact(*key)]))
+
+    @cached_property
+    def padded(self) -> dict:
+        """Weights, rewards and model values by trajectory and step, as in `Steps`."""
+        log = reference.absorbed([reference.exact_steps(rows) for _, rows in self.law], self.horizon)
+        found = {role: [[getattr(s, role) for s in steps] for steps in log] for role in ("reward", "q_hat", "v_hat")}
+        found["c"] = [reference.cumulative_ratios(steps)[1:] for steps in log]
+        return {role: np.array(each, dtype=np.float64) for role, each in found.items()}
 
     @cached_property
     def _made(self) -> dict:
@@ -123,23 +118,67 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Given:
-    """A sample in the place of a log."""
+class Sample:
+    """A sample in the place of a log; what several intervals need is made once."""
 
     problem: Problem
-    chosen: tuple
-    ids: Sequence[int]
+    chosen: np.ndarray
+    ids: pl.Series
+    made: dict = field(default_factory=dict)
+
+    def interval(self, method, confidence, side="two", estimator="step-is", **options):
+        value, error = self.once(("estimate", estimator), lambda: self.estimate(estimator))
+        request = intervals.Request(
+            method=method,
+            policy="target",
+            estimator=estimator,
+            value=value,
+            std_error=error,
+            episodes=len(self.chosen),
+            terms=self.problem.terms,
+            samples=self,
+            confidence=confidence,
+            side=side,
+            **({"bounds": self.problem.bounds} | options),
+        )
+        return intervals.interval(request, "no trajectory has weight" if math.isnan(value) else None)
+
+    def estimate(self, estimator):
+        """The estimate and its standard error; NaN where no trajectory has the weight that its normaliser needs."""
+        problem, n = self.problem, len(self.chosen)
+        if estimator in reference.SELF_NORMALISED:
+            if not problem.padded["c"][self.chosen].sum(axis=0).all():
+                return math.nan, None
+            log = [problem.law[k][1] for k in self.chosen]
+            found = reference.evaluate(log, estimator, problem.discount, horizon=problem.horizon)
+            return float(found.value), found.std_error
+        values = problem.floats(estimator)[self.chosen].tolist()
+        mean = math.fsum(values) / n
+        return mean, math.sqrt(math.fsum((x - mean) ** 2 for x in values) / (n * (n - 1))) if n > 1 else None
 
     def values(self, policy, estimator, baseline=None):
-        values = self.problem._floats(estimator, baseline or 0.0)[list(self.chosen)]
-        return pl.DataFrame({"episode": self.ids, "value": values})
+        return pl.DataFrame(
+            {"episode": self.ids, "value": self.problem.floats(estimator, baseline or 0.0)[self.chosen]}
+        )
 
     def steps(self, policy, *roles, horizon=None):
-        c = np.array([[float(self.problem.weights[k])] for k in self.chosen])
-        yield Steps(pl.Series(self.ids), c, {})
+        padded = {role: self.problem.padded[role][self.chosen] for role in ("c", *roles)}
+        yield Steps(self.ids, padded.pop("c"), padded)
 
     def once(self, key, make):
-        return make()
+        return kept(self.made, key, make)
+
+
+def kept(made, key, make):
+    """What `make` gives, made once."""
+    if key not in made:
+        made[key] = make()
+    return made[key]
+
+
+@cache
+def numbered(n):
+    return pl.Series(range(n))
 
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
@@ -175,6 +214,20 @@ NOISY = Problem(
     ),
     1.0,
     1,
+    (0.0, 1.0),
+)
+#: That of survival, with Q̂ of each action, good for one and bad for the other, and V̂ = ¾ Q̂(go) + ¼ Q̂(stop).
+MODELLED = Problem(
+    tuple(
+        (chance, [row | model for row, model in zip(rows, ({"v_hat": 1.25}, {"v_hat": 0.625}), strict=False)])
+        for chance, rows in (
+            (HALF, [STOP | {"q_hat": 0.5}]),
+            (QUARTER, [GO | {"q_hat": 1.5}, GO | {"q_hat": 0.5}]),
+            (QUARTER, [GO | {"q_hat": 1.5}, STOP | {"q_hat": 1.0}]),
+        )
+    ),
+    0.5,
+    2,
     (0.0, 1.0),
 )
 PROBLEMS = {

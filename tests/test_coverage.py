@@ -6,7 +6,9 @@ pinned.
 
 import json
 import math
+from collections import Counter
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import coverage_table
@@ -16,7 +18,7 @@ import pytest
 from offpolicy import intervals
 from offpolicy.folds import share_of
 from offpolicy.intervals.sketch import ROUNDS, SEED
-from small_problems import BANDIT, GO, MIXED, PROBLEMS, STOP, SURVIVAL, Problem, rounds_of
+from small_problems import BANDIT, MIXED, MODELLED, PROBLEMS, SURVIVAL, rounds_of
 
 LEVELS = (0.5, 0.8, 0.95)
 NAMES = {"argvalues": PROBLEMS.values(), "ids": PROBLEMS}
@@ -51,8 +53,14 @@ def test_the_problems_are_whole():
             assert sum(chance for chance, _ in samples) == 1
 
 
-@pytest.mark.parametrize("problem", **NAMES)
-def test_samples_have_the_intervals_of_their_logs(problem):
+ASKED = [(name, problem, "step-is", intervals.METHODS) for name, problem in PROBLEMS.items()]
+ASKED += [(*other, coverage_table.OF_RATIOS) for other in coverage_table.others()]
+
+
+@pytest.mark.parametrize(
+    ("problem", "estimator", "methods"), [x[1:] for x in ASKED], ids=[f"{x[0]}-{x[2]}" for x in ASKED]
+)
+def test_samples_have_the_intervals_of_their_logs(problem, estimator, methods):
     """What stands in for the scan here is faithful to it."""
     for _, chosen in problem.multisets(3):
         if not any(problem.weights[k] for k in chosen):  # then every interval is withheld
@@ -61,12 +69,12 @@ def test_samples_have_the_intervals_of_their_logs(problem):
             problem.log(chosen),
             discount=problem.discount,
             horizon=problem.horizon,
-            estimators=["step-is"],
+            estimators=[estimator],
             bounds=problem.bounds,
         )
-        for method in intervals.METHODS:
-            found = ev["step-is"].interval(0.8, method, replicates=199)
-            expected = problem.interval(chosen, method, 0.8, replicates=199)
+        for method in methods:
+            found = ev[estimator].interval(0.8, method, replicates=199)
+            expected = problem.interval(chosen, method, 0.8, estimator=estimator, replicates=199)
             assert (found.reason, found.kind, found.side) == (expected.reason, expected.kind, expected.side)
             for end, wanted in ((found.low, expected.low), (found.high, expected.high)):
                 assert end is wanted is None or end == pytest.approx(wanted, rel=1e-9, abs=1e-12)
@@ -100,22 +108,6 @@ def test_hcope_holds(problem):
     for level in LEVELS:
         above, below = misses(problem, samples, "hcope", level, ids=ids)
         assert (above <= 2 * tail(level), below) == (True, 0)
-
-
-#: Two steps with Q̂ of each action, good for one and bad for the other, and V̂ = ¾ Q̂(go) + ¼ Q̂(stop).
-MODELLED = Problem(
-    tuple(
-        (chance, [row | model for row, model in zip(rows, ({"v_hat": 1.25}, {"v_hat": 0.625}), strict=False)])
-        for chance, rows in (
-            (Fraction(1, 2), [STOP | {"q_hat": 0.5}]),
-            (Fraction(1, 4), [GO | {"q_hat": 1.5}, GO | {"q_hat": 0.5}]),
-            (Fraction(1, 4), [GO | {"q_hat": 1.5}, STOP | {"q_hat": 1.0}]),
-        )
-    ),
-    0.5,
-    2,
-    (0.0, 1.0),
-)
 
 
 @pytest.mark.parametrize("method", [*BY_MULTISET, "betting"])
@@ -223,6 +215,33 @@ def test_what_promises_nothing_for_finite_samples_misses_as_it_did(method, name,
     assert tuple(map(float, found)) == pytest.approx(PINNED[method, name, n], abs=1e-9)
 
 
+#: Misses above and below of `step-wis` by t on survival.
+PINNED_STEP_WIS = {
+    (3, 0.8): ("1/8", "1/8"),
+    (5, 0.5): ("111/512", "3/16"),
+    (8, 0.8): ("233/2048", "19/256"),
+    (12, 0.95): ("105315/2097152", "51/4096"),
+}
+
+
+@pytest.mark.parametrize(("n", "level"), PINNED_STEP_WIS)
+def test_t_of_step_wis_misses_as_it_did(n, level):
+    found = misses(SURVIVAL, SURVIVAL.multisets(n), "t", level, estimator="step-wis")
+    assert found == tuple(map(Fraction, PINNED_STEP_WIS[n, level]))
+
+
+def test_a_sample_without_weight_has_no_interval_of_a_ratio():
+    """One in four trajectories of `mixed` has none."""
+    found = coverage_table.exact_of(MIXED, 3, "wis")
+    assert (found["withheld"]["t 0.8"], found["withheld"]["normal 0.95"]) == (1 / 64, 1 / 64)
+    assert MIXED.interval((1, 1, 1), "t", 0.8, estimator="wis").reason == "no trajectory has weight"
+
+
+def test_step_wis_is_wis_where_there_is_one_step():
+    for problem in (MIXED, BANDIT):
+        assert coverage_table.exact_of(problem, 3, "step-wis") == coverage_table.exact_of(problem, 3, "wis")
+
+
 TABLE = Path(__file__).parents[1] / "docs" / "coverage" / "cells.jsonl"
 CELLS = [json.loads(line) for line in TABLE.read_text().splitlines()]
 PROMISING = [name for name, method in intervals.METHODS.items() if method.kind in coverage_table.PROMISES]
@@ -232,12 +251,29 @@ def test_the_table_has_every_interval_on_every_problem_at_five_sizes_and_three_l
     ways = {"multisets": coverage_table.by_multiset(), "rounds": ["betting"], "parts": ["hcope"]}
     for way, methods in ways.items():
         for name in PROBLEMS:
-            rows = [row for row in CELLS if (row["way"], row["problem"]) == (way, name)]
-            assert len(rows) == 5
+            rows = [row for row in CELLS if coverage_table.key(row)[:3] == (name, "step-is", way)]
+            assert len({row["n"] for row in rows}) == len(rows) == 5
             assert all(set(row["misses"]) == {f"{m} {level}" for m in methods for level in LEVELS} for row in rows)
+
+
+def test_the_table_has_ratios_and_models_at_five_sizes_and_three_levels():
+    every = {f"{method} {level}" for method in coverage_table.OF_RATIOS for level in LEVELS}
+    for name, _, estimator in coverage_table.others():
+        rows = [row for row in CELLS if coverage_table.key(row)[:3] == (name, estimator, "multisets")]
+        assert sorted(row["n"] for row in rows) == [*coverage_table.EXACT_SIZES]
+        assert all(row["misses"].keys() == row["withheld"].keys() == every for row in rows)
+
+
+def test_the_table_has_every_interval_on_every_problem_in_random_samples_of_all_sizes():
     random = [row for row in CELLS if row["way"] == "random"]
-    assert {row["problem"] for row in random} == set(PROBLEMS)
-    assert all(len(row["misses"]) == len(intervals.METHODS) * len(LEVELS) for row in random)
+    cells = Counter((row["problem"], row["n"]) for row in random)
+    assert cells == Counter(product(PROBLEMS, coverage_table.SIZES))
+    every = {f"{method} {level}" for method in intervals.METHODS for level in LEVELS}
+    assert all(set(row["misses"]) == every for row in random)
+
+
+def test_the_page_shows_the_cells():
+    assert (TABLE.parent / "README.md").read_text() == coverage_table.page(CELLS)
 
 
 @pytest.mark.parametrize("method", PROMISING)
@@ -245,19 +281,17 @@ def test_what_promises_something_for_finite_samples_keeps_it_in_the_table(method
     assert not [row for row in CELLS if method in coverage_table.worse(row)]
 
 
-MEASURES = {
-    "multisets": coverage_table.exact,
-    "rounds": coverage_table.exact_by_rounds,
-    "parts": coverage_table.exact_by_parts,
-}
+MEASURED = [(row, measure) for row, measure in coverage_table.cells(runs=0) if row["way"] != "random" and row["n"] <= 4]
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", [*PROBLEMS, "modelled"])
 def test_small_cells_of_the_table_come_out_again(name):
-    problem = PROBLEMS[name]
-    for row in CELLS:
-        if row["problem"] == name and row["n"] <= 4 and row["way"] in MEASURES:
-            found = MEASURES[row["way"]](problem, row["n"])
-            assert found.keys() == row["misses"].keys()
-            for key, misses in row["misses"].items():
-                assert found[key] == pytest.approx(misses, abs=1e-12)
+    table = {coverage_table.key(row): row for row in CELLS}
+    for row, measure in MEASURED:
+        if row["problem"] == name:
+            expected, found = table[coverage_table.key(row)], measure()
+            assert row.keys() | found.keys() == expected.keys()
+            for part in found:
+                assert found[part].keys() == expected[part].keys()
+                for key, each in expected[part].items():
+                    assert found[part][key] == pytest.approx(each, abs=1e-12)

@@ -11,7 +11,7 @@ import offpolicy as op
 import polars as pl
 import pytest
 import reference
-from logs import episodes_of, random_log, with_ratio
+from logs import bounded_log, episodes_of, with_ratio
 from offpolicy.folds import share_of
 from offpolicy.intervals import anderson, betting, hcope, sequence
 from offpolicy.intervals.request import WithheldError
@@ -19,14 +19,6 @@ from offpolicy.intervals.sketch import SEED, Sketch
 
 GAMMA, H = 0.9, 6
 SKETCHED = ("betting", "sequence", "hcope", "anderson")
-
-
-def bounded_log(episodes, reward, seed=3, ragged=True):
-    """Rewards in a range, ratios up to 2."""
-    low, high = reward
-    log = random_log(seed, episodes, 5, ragged=ragged)
-    part = pl.col("reward") - pl.col("reward").floor()
-    return log.with_columns(reward=low + (high - low) * part, behavior_prob=0.5)
 
 
 def shifted(log, a):
@@ -131,7 +123,7 @@ BY_DEFINITION = {"betting": by_betting, "sequence": by_sequence, "anderson": by_
 @pytest.fixture(scope="module", params=[(0.0, 1.0), (-2.0, 1.0), (0.5, 1.0), (-3.0, -1.0)], ids=str)
 def case(request):
     reward = request.param
-    log = bounded_log(150, reward)
+    log = bounded_log(3, 150, 5, reward)
     a, b = min(0.0, reward[0]), max(0.0, reward[1])
     lower, upper = shifted(log, a), {i: -x for i, x in shifted(log, b).items()}
     ev = op.evaluate(log, discount=GAMMA, horizon=H, estimators=["step-is"], bounds=op.Bounds(reward=reward))
@@ -178,7 +170,7 @@ def test_the_capital_at_a_betting_bound_is_what_rejects():
 @pytest.mark.parametrize("side", ["two", "lower", "upper"])
 @pytest.mark.parametrize("estimator", ["mc", "step-is", "dr", "dr-bsl", "is"])
 def test_bernstein_and_hoeffding_by_their_formulas(estimator, side):
-    log = bounded_log(60, (-1.0, 2.0)).with_columns(pl.col("q_hat", "v_hat").clip(-0.5, 0.5))
+    log = bounded_log(3, 60, 5, (-1.0, 2.0))
     bounds = op.Bounds(reward=(-1.0, 2.0), ratio=2.0, q=(-0.5, 0.5))
     ev = op.evaluate(log, discount=GAMMA, horizon=H, baseline=0.25, estimators=[estimator], bounds=bounds)
     exact = reference.evaluate(episodes_of(log), estimator, GAMMA, horizon=H, baseline=0.25)
@@ -197,11 +189,7 @@ def test_bernstein_and_hoeffding_by_their_formulas(estimator, side):
 @pytest.mark.parametrize("method", SKETCHED)
 @pytest.mark.parametrize("estimator", ["mc", "dr", "dr-bsl", "is"])
 def test_other_averages_are_bounded_by_their_own_range(estimator, method):
-    log = (
-        bounded_log(150, (0.0, 1.0))
-        .drop("transition_ratio")
-        .with_columns(pl.col("q_hat", "v_hat", "r_hat").clip(0.0, 1.0))
-    )
+    log = bounded_log(3, 150, 5, model=(0.0, 1.0)).drop("transition_ratio")
     bounds = op.Bounds(reward=(0.0, 1.0), ratio=2.0, q=(0.0, 1.0), r_hat=(0.0, 1.0))
     ev = op.evaluate(log, discount=GAMMA, horizon=H, baseline=0.5, estimators=[estimator], bounds=bounds)
     lowest, highest = bounds.range(estimator, ev[estimator].terms)
@@ -216,7 +204,7 @@ def test_other_averages_are_bounded_by_their_own_range(estimator, method):
 
 
 def test_no_bound_on_ratios_is_needed_for_step_is_and_is_for_others():
-    log = with_ratio(bounded_log(50, (0.0, 1.0)))
+    log = with_ratio(bounded_log(3, 50, 5))
     ev = op.evaluate(log, horizon=H, estimators=["step-is", "is"], bounds=op.Bounds(reward=(0.0, 1.0)))
     for method in ("betting", "sequence", "anderson"):
         assert ev["step-is"].interval(method=method).low is not None
@@ -226,13 +214,13 @@ def test_no_bound_on_ratios_is_needed_for_step_is_and_is_for_others():
 
 @pytest.mark.parametrize("method", ["bernstein", *SKETCHED])
 def test_what_is_not_known_beforehand_is_not_taken_from_the_sample(method):
-    log = bounded_log(60, (0.0, 1.0))
+    log = bounded_log(3, 60, 5)
     unknown = op.evaluate(log, estimators=["step-is"], horizon=H)["step-is"].interval(method=method)
     assert f"{method} needs bounds=" in unknown.reason
     bounds = op.Bounds(reward=(0.0, 1.0), ratio=2.0)
     seen = op.evaluate(log, estimators=["step-is"], bounds=bounds)["step-is"].interval(method=method)
     assert f"{method} needs horizon=" in seen.reason
-    even = bounded_log(120, (0.0, 1.0), ragged=False)
+    even = bounded_log(3, 120, 5, ragged=False)
     fixed = op.Bounds(reward=(0.0, 1.0), ratio=2.0, fixed_length=True)
     known = op.evaluate(even, estimators=["step-is"], bounds=fixed)["step-is"].interval(method=method)
     assert known.low is not None
@@ -242,7 +230,7 @@ def test_what_is_not_known_beforehand_is_not_taken_from_the_sample(method):
 @pytest.mark.parametrize("estimator", ["wis", "step-wis", "wdr"])
 def test_weighted_estimators_are_refused(method, estimator):
     bounds = op.Bounds(reward=(0.0, 1.0), ratio=2.0, q=(-9.0, 9.0))
-    ev = op.evaluate(bounded_log(60, (0.0, 1.0)), estimators=[estimator], horizon=H, bounds=bounds)
+    ev = op.evaluate(bounded_log(3, 60, 5), estimators=[estimator], horizon=H, bounds=bounds)
     for side in ("two", "lower"):
         found = ev[estimator].interval(method=method, side=side)
         assert (found.low, found.high) == (None, None)
@@ -250,7 +238,7 @@ def test_weighted_estimators_are_refused(method, estimator):
 
 
 def test_bounds_that_the_log_contradicts_bound_nothing():
-    log = bounded_log(60, (0.0, 1.0))
+    log = bounded_log(3, 60, 5)
     wrong = op.Bounds(reward=(0.0, 0.1), ratio=2.0)
     ev = op.evaluate(log, horizon=H, estimators=["step-is", "mc"], bounds=wrong)
     for method in ("hoeffding", "bernstein", "betting", "anderson", "sequence"):
@@ -261,7 +249,7 @@ def test_bounds_that_the_log_contradicts_bound_nothing():
     values = ev.values("step-is")["value"]
     assert ev["step-is"].extremes == (values.min(), values.max())
     costs = op.Bounds(reward=(-0.1, 0.0))
-    ev = op.evaluate(bounded_log(60, (-1.0, 0.0)), horizon=H, estimators=["mc"], bounds=costs)
+    ev = op.evaluate(bounded_log(3, 60, 5, (-1.0, 0.0)), horizon=H, estimators=["mc"], bounds=costs)
     assert "beyond -0.6" in ev["mc"].interval(method="hoeffding").reason
 
 
@@ -276,7 +264,7 @@ def test_a_fixed_length_that_the_log_contradicts_bounds_nothing(method):
 
 @pytest.mark.parametrize("method", ["hoeffding", "bernstein", "betting", "anderson", "sequence", "hcope"])
 def test_nothing_is_promised_for_finite_samples_where_the_propensities_are_estimated(method):
-    log = bounded_log(300, (0.0, 1.0))
+    log = bounded_log(3, 300, 5)
     bounds = op.Bounds(reward=(0.0, 1.0), ratio=4.0)
     options = {"horizon": H, "estimators": ["step-is", "mc"], "bounds": bounds}
     names = ({}, {"behavior_prob": "behavior_prob_hat"})
@@ -291,21 +279,19 @@ def test_nothing_is_promised_for_finite_samples_where_the_propensities_are_estim
 
 
 def test_hcope_bounds_from_below_only():
-    ev = op.evaluate(
-        bounded_log(300, (0.0, 1.0)), horizon=H, estimators=["step-is"], bounds=op.Bounds(reward=(0.0, 1.0))
-    )
+    ev = op.evaluate(bounded_log(3, 300, 5), horizon=H, estimators=["step-is"], bounds=op.Bounds(reward=(0.0, 1.0)))
     plain, lower, upper = (ev["step-is"].interval(0.9, "hcope", side=side) for side in ("two", "lower", "upper"))
     assert plain == lower
     assert (plain.side, plain.high) == ("lower", None)
     assert (upper.low, upper.high) == (None, None)
     assert "below only" in upper.reason
     assert plain.assumptions["pre_sample"] == sum(round_of(i) == 0 for i in ev.values("step-is")["episode"])
-    few = op.evaluate(bounded_log(5, (0.0, 1.0)), horizon=H, estimators=["mc"], bounds=op.Bounds(reward=(0.0, 1.0)))
+    few = op.evaluate(bounded_log(3, 5, 5), horizon=H, estimators=["mc"], bounds=op.Bounds(reward=(0.0, 1.0)))
     assert "pre-sample" in few["mc"].interval(method="hcope").reason
 
 
 def test_a_bound_from_one_side_may_be_vacuous_too():
-    ev = op.evaluate(bounded_log(6, (0.0, 1.0)), horizon=H, estimators=["step-is"], bounds=op.Bounds(reward=(0.0, 1.0)))
+    ev = op.evaluate(bounded_log(3, 6, 5), horizon=H, estimators=["step-is"], bounds=op.Bounds(reward=(0.0, 1.0)))
     assert "vacuous" in ev["step-is"].interval(0.999999, "betting", side="lower").reason
     assert "vacuous" in ev["step-is"].interval(0.999999, "betting").reason
 
@@ -319,7 +305,7 @@ def test_nothing_above_the_floor_gives_the_floor():
 
 @pytest.mark.parametrize("method", ["hoeffding", "bernstein", "betting", "sequence", "anderson", "likelihood"])
 def test_opposite_rewards_swap_the_ends(method):
-    log = bounded_log(80, (-1.0, 1.0))
+    log = bounded_log(3, 80, 5, (-1.0, 1.0))
     bounds = op.Bounds(reward=(-1.0, 1.0), ratio=2.0)
     arguments = {"estimators": ["step-is"], "interval": method, "bounds": bounds, "horizon": H}
     plus = op.evaluate(log, **arguments)["step-is"]

@@ -10,6 +10,7 @@ import pytest
 import reference
 from hypothesis import given
 from hypothesis import strategies as st
+from linear_equations import solve
 from logs import episodes_of, random_log
 from offpolicy.intervals.exact_sums import exact_dot, exact_sum
 from offpolicy.intervals.likelihood import SixSums
@@ -41,16 +42,6 @@ def distance(x, c, v):
     for row, value in zip(rows, right, strict=True):
         assert sum(a * b for a, b in zip(p, row, strict=True)) == value
     return sum(value * value for value in p)
-
-
-def solve(matrix, right):
-    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
-    for k in range(len(rows)):
-        rows[k] = [value / rows[k][k] for value in rows[k]]
-        for i in range(len(rows)):
-            if i != k:
-                rows[i] = [a - rows[i][k] * b for a, b in zip(rows[i], rows[k], strict=True)]
-    return [row[-1] for row in rows]
 
 
 @pytest.mark.parametrize("estimator", ["is", "step-is", "dr", "dr-bsl", "dr-v2"])

@@ -71,7 +71,8 @@ def evaluate(
         The constant of `dr-bsl`.
     map
         Runs the parts of the scan elsewhere: `executor.map`, or anything that works like it. Intervals that are made of
-        single trajectories use it again when they are first asked for.
+        the values of single trajectories use it again when they are first asked for; those that need weights or rewards
+        by step (`likelihood`, and the bootstrap of `wis`, `step-wis` and `wdr`) read the log here.
     progress
         Called with the rows read so far and those to read (None if not known).
     threads
