@@ -115,7 +115,7 @@ def test_a_claim_is_held_not_held_or_undecided():
     assert better("", np.array([1.0, 1.1]), np.array([2.0, 2.2]), names).verdict == "undecided"  # two runs: t = -21
     assert better("", small[:1], large[:1], names).verdict == "undecided"
     ones = np.ones(9)
-    assert better("", 0 * ones, ones, names).verdict == "held"  # no spread at all
+    assert better("", 0 * ones, ones, names).verdict == "held"  # no spread, nine of one sign
     assert greater("", 2 * ones, ones, names).verdict == "held"
     assert greater("", small, small + 1, names).verdict == "not held"
     assert no_less("", ones, ones + 0.4, names, margin=0.5).verdict == "not held"  # behind beyond doubt
@@ -124,6 +124,32 @@ def test_a_claim_is_held_not_held_or_undecided():
     parts = [better("", small, large, names), better("", small, other, names)]
     assert every("", parts).verdict == "undecided"
     assert every("", [*parts, better("", large, small, names)]).verdict == "not held"
+
+
+def test_rounding_is_no_evidence():
+    names, zeros = ("a", "b"), np.zeros(2)
+    found = greater("", np.array([0.1 + 0.2, 0.3]), zeros, names)
+    assert (found.verdict, found.evidence) == ("undecided", "a 0.3, b 0, t = inf")
+    many = 1000
+    near, far = np.full(many, 0.1 + 0.2), np.full(many, 0.3)  # differ in the last bit
+    assert greater("", near, far, names).evidence == "a 0.3, b 0.3, t = -0.0"
+    assert {greater("", *pair, names).verdict for pair in ((near, far), (far, near))} == {"undecided"}
+    assert better("", far, near, names).verdict == "undecided"
+    assert no_less("", near, far, names, margin=0.1).verdict == "held"
+    assert greater("", near + 1e-9, far, names).verdict == "held"  # small, and no rounding
+    small = 1e-30 * np.random.default_rng(0).normal(size=many)
+    assert greater("", small + 1e-30, small * 0, names).verdict == "held"
+
+
+@pytest.mark.parametrize(("runs", "verdict", "with_margin"), [(6, "undecided", "undecided"), (7, "undecided", "held"),
+                                                              (8, "held", "held")])  # fmt: skip
+def test_without_spread_the_sign_test_decides(runs, verdict, with_margin):
+    names, ones = ("a", "b"), np.ones(runs)
+    assert better("", 0 * ones, ones, names).verdict == verdict
+    assert greater("", 2 * ones, ones, names).verdict == verdict
+    assert greater("", ones, 2 * ones, names).verdict == verdict.replace("held", "not held")
+    assert as_good("", ones, ones, names).verdict == with_margin
+    assert no_less("", ones, ones, names, margin=0.5).verdict == with_margin
 
 
 INTERRUPTED = """
