@@ -38,8 +38,20 @@ def test_an_interrupted_file_goes_on_where_it_stopped(expected, tmp_path, lost):
         Coin(), 7, seed=5, folder=tmp_path / "whole", resume=True, workers=1, progress=lambda *done: seen.append(done)
     )
     assert resumed == expected
-    assert 0 < len(seen) < 7
+    assert [total for _, total in seen] == [7] * len(seen)
+    assert [done for done, _ in seen] == list(range(8 - len(seen), 8))  # those that were there, then one after another
+    assert 1 < len(seen) < 8
     assert file.read_text() == text
+
+
+def test_progress_counts_runs_that_are_asked_for(expected, tmp_path):
+    seen = []
+    few = {"seed": 5, "folder": tmp_path / "whole", "resume": True, "workers": 1}
+    complete(Coin(), 3, **few, progress=lambda *done: seen.append(done))
+    complete(Coin(), 8, **few, progress=lambda *done: seen.append(done))
+    assert seen == [(3, 3), (7, 8), (8, 8)]
+
+
 
 
 def test_a_process_that_dies_takes_no_run_with_it(expected, tmp_path):

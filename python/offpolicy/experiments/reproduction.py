@@ -186,10 +186,13 @@ class _Clock:
     def __init__(self, file: Path, workers: int, progress: Callable[[int, int], None] | None) -> None:
         self.file, self.workers, self.progress = file, workers, progress
         self.began, self.added = time.monotonic(), 0
+        self.found: int | None = None
 
     def advance(self, done: int, total: int) -> None:
-        """A run has ended."""
-        self.added += 1
+        """Told first how many runs are there already, then whenever one has ended."""
+        if self.found is None:
+            self.found = done
+        self.added = done - self.found
         if self.progress:
             self.progress(done, total)
 

@@ -71,7 +71,10 @@ def complete(
     resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Run]:
-    """All runs in their order; those that are in the folder already are not done again."""
+    """All runs in their order; those that are in the folder already are not done again.
+
+    `progress` is told how many there are at first, and after each run.
+    """
     about = {"experiment": experiment.name, "seed": seed, "settings": experiment.settings()}
     header = {"version": VERSION, "offpolicy": _core.__version__, **about}
     file = folder / FILE
@@ -80,11 +83,13 @@ def complete(
     with file.open("a", encoding="utf-8") as lines:
         if not done and not file.stat().st_size:
             _append(lines, header)
+        if progress:
+            progress(sum(index < runs for index in done), runs)
         for index, result in _results(experiment, seed, todo, workers or os.cpu_count() or 1):
             done[index] = result
             _append(lines, {"run": index, **result})
             if progress:
-                progress(len(done), runs)
+                progress(sum(index < runs for index in done), runs)
     if todo:
         lines_in_order = (json.dumps({"run": index, **done[index]}, allow_nan=False) for index in sorted(done))
         with whole_file(file) as beside:

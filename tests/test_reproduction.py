@@ -1,0 +1,34 @@
+"""A reproduction of any experiment: what it notes of its time."""
+
+import json
+
+import altair as alt
+import polars as pl
+import pytest
+from coin import Coin
+from offpolicy.experiments import reproduction
+from offpolicy.experiments.reproduction import Paper
+
+
+def numbers(experiment, runs):
+    return pl.DataFrame(runs), []
+
+
+@pytest.fixture
+def coin(monkeypatch):
+    """A paper of one small experiment, without its pictures."""
+    paper = Paper("Fig. 0", "gymnasium", 5, 2, Coin, numbers, lambda table, title: alt.Chart(table, title=title))
+    monkeypatch.setattr(reproduction, "PAPER", {"coin": paper})
+    monkeypatch.setattr(reproduction.plotting, "save", lambda chart, path: None)
+    return paper
+
+
+def reproduced(folder, runs, **options):
+    reproduction.reproduce("coin", out=folder, runs=runs, workers=1, **options)
+    return [call["runs"] for call in json.loads((folder / "time.json").read_text())]
+
+
+def test_the_time_is_that_of_the_runs_of_a_call(coin, tmp_path):
+    assert reproduced(tmp_path, 3) == [3]
+    assert reproduced(tmp_path, 5, resume=True) == [3, 2]
+    assert reproduced(tmp_path, 5, resume=True) == [3, 2]
