@@ -1,10 +1,11 @@
-"""A reproduction of any experiment: what it notes of its time."""
+"""A reproduction of any experiment: what it notes of its time, and what it says where it is interrupted."""
 
 import json
 
 import altair as alt
 import polars as pl
 import pytest
+from cli import offpolicy
 from coin import Coin
 from offpolicy.experiments import reproduction
 from offpolicy.experiments.reproduction import Paper
@@ -32,3 +33,19 @@ def test_the_time_is_that_of_the_runs_of_a_call(coin, tmp_path):
     assert reproduced(tmp_path, 3) == [3]
     assert reproduced(tmp_path, 5, resume=True) == [3, 2]
     assert reproduced(tmp_path, 5, resume=True) == [3, 2]
+
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_an_interrupted_command_says_where_the_runs_are_if_there_are_any(coin, tmp_path, monkeypatch, begun):
+    def interrupted(*_, **__):
+        if begun:
+            (tmp_path / "coin").mkdir()
+            (tmp_path / "coin" / "runs.jsonl").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reproduction, "reproduce", interrupted)
+    run = offpolicy("reproduce", "coin", "--out", tmp_path)
+    assert run.code == 130
+    where = f": the runs that were done are in {tmp_path / 'coin'}; --resume goes on" if begun else " before any run"
+    assert run.err == f"interrupted{where}\n"
