@@ -35,6 +35,12 @@ def test_the_time_is_that_of_the_runs_of_a_call(coin, tmp_path):
     assert reproduced(tmp_path, 5, resume=True) == [3, 2]
 
 
+@pytest.mark.parametrize("damaged", [b"[{", b"\xff\xfe", b"", b"{}"])
+def test_a_damaged_time_costs_no_result(coin, tmp_path, damaged):
+    (tmp_path / "time.json").write_bytes(damaged)
+    assert reproduced(tmp_path, 2) == [2]
+    assert (tmp_path / "result.json").exists()
+
 
 @pytest.mark.parametrize("begun", [False, True])
 def test_an_interrupted_command_says_where_the_runs_are_if_there_are_any(coin, tmp_path, monkeypatch, begun):

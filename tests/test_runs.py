@@ -52,6 +52,30 @@ def test_progress_counts_runs_that_are_asked_for(expected, tmp_path):
     assert seen == [(3, 3), (7, 8), (8, 8)]
 
 
+def test_an_end_while_a_cut_line_is_dropped_loses_no_run(expected, tmp_path, monkeypatch):
+    file = tmp_path / "whole" / "runs.jsonl"
+    file.write_bytes(file.read_bytes()[:-9])
+    before = file.read_text().splitlines()[:-1]
+
+    def killed(path, *_, **__):
+        path.open("w").close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_text", killed)
+    with pytest.raises(KeyboardInterrupt):
+        complete(Coin(), 7, seed=5, folder=file.parent, resume=True, workers=1)
+    assert file.read_text().splitlines()[: len(before)] == before
+
+
+@pytest.mark.parametrize(("line", "named"), [(0, "its head, line 1, is"), (2, "line 3 is"), (7, "line 8 is")])
+def test_bytes_that_are_no_text_are_named(expected, tmp_path, line, named):
+    file = tmp_path / "whole" / "runs.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    lines[line] = lines[line].replace(b'"', b"\xff", 1)
+    file.write_bytes(b"".join(lines))
+    with pytest.raises(op.BadFileError, match=rf"runs\.jsonl: {named} damaged"):
+        complete(Coin(), 7, seed=5, folder=file.parent, resume=True, workers=1)
+    assert file.read_bytes() == b"".join(lines)
 
 
 def test_a_process_that_dies_takes_no_run_with_it(expected, tmp_path):

@@ -200,7 +200,14 @@ class _Clock:
         """If there was any."""
         if not self.added:
             return
-        before = json.loads(self.file.read_text(encoding="utf-8")) if self.file.exists() else []
         taken = {"runs": self.added, "seconds": round(time.monotonic() - self.began, 1), "workers": self.workers}
         with whole_file(self.file) as beside:
-            beside.write_text(json.dumps([*before, taken], indent=1) + "\n", encoding="utf-8")
+            beside.write_text(json.dumps([*self._earlier(), taken], indent=1) + "\n", encoding="utf-8")
+
+    def _earlier(self) -> list[Any]:
+        """What earlier calls noted; a damaged file is no reason to stop, it has only times."""
+        try:
+            noted = json.loads(self.file.read_bytes())
+        except (FileNotFoundError, ValueError):
+            return []
+        return noted if isinstance(noted, list) else []

@@ -112,17 +112,17 @@ def _finished(file: Path, header: dict[str, Any], resume: bool) -> dict[int, Run
         return {}
     if not resume:
         raise already(file)
-    text = file.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    first, *rest = whole.splitlines() or [""]
+    text = file.read_bytes()
+    whole = text[: text.rfind(b"\n") + 1]
+    first, *rest = whole.splitlines() or [b""]
     if whole and _head(file, first) != json.loads(json.dumps(header, allow_nan=False)):
         raise OffPolicyError(f"{file} has runs of other settings, or of another offpolicy; choose another folder")
     if whole != text:
-        file.write_text(whole, encoding="utf-8")
+        os.truncate(file, len(whole))
     return dict(_run(file, number, line) for number, line in enumerate(rest, start=2))
 
 
-def _head(file: Path, line: str) -> dict[str, Any]:
+def _head(file: Path, line: bytes) -> dict[str, Any]:
     """What the first line says; refuses runs that are written in another way than ours."""
     try:
         head: dict[str, Any] = {"version": 1, "offpolicy": _core.__version__, **json.loads(line)}
@@ -137,7 +137,7 @@ def _head(file: Path, line: str) -> dict[str, Any]:
     return head
 
 
-def _run(file: Path, number: int, line: str) -> tuple[int, Run]:
+def _run(file: Path, number: int, line: bytes) -> tuple[int, Run]:
     try:
         run = json.loads(line)
         return int(run.pop("run")), run
