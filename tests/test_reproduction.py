@@ -1,6 +1,7 @@
-"""A reproduction of any experiment: what it notes of its time, and what it says where it is interrupted."""
+"""A reproduction of any experiment: what it needs, what it notes of its time, what it says where it is interrupted."""
 
 import json
+from dataclasses import replace
 
 import altair as alt
 import polars as pl
@@ -22,6 +23,19 @@ def coin(monkeypatch):
     monkeypatch.setattr(reproduction, "PAPER", {"coin": paper})
     monkeypatch.setattr(reproduction.plotting, "save", lambda chart, path: None)
     return paper
+
+
+def test_what_a_later_experiment_needs_is_asked_for_before_any_run(coin, tmp_path, monkeypatch):
+    lacking = replace(coin, needs=("no_such_module", "recurrent"))
+    monkeypatch.setattr(reproduction, "PAPER", {"coin": coin, "other": lacking})
+    run = offpolicy("reproduce", "all", "--quick", "--workers", 1, "--out", tmp_path)
+    assert run.code == 1
+    assert "to reproduce other, install the extra 'recurrent': pip install 'offpolicy[recurrent]'" in run.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_donations_need_jax():
+    assert reproduction.PAPER["kdd98"].needs == ("jax", "recurrent")
 
 
 def reproduced(folder, runs, **options):

@@ -28,6 +28,7 @@ from offpolicy.experiments import figures, kdd98, mountain_car, safe_improvement
 from offpolicy.experiments.claims import Claim
 from offpolicy.experiments.errors import Errors
 from offpolicy.experiments.runs import FILE, Experiment, Run, already, complete
+from offpolicy.extras import imported
 from offpolicy.files import whole_file
 
 #: Numbers and claims of an experiment's runs.
@@ -39,6 +40,7 @@ class Paper:
     """An experiment of the paper: how it is made, how many runs it has, what is read from them.
 
     `quick` runs are done where a few will do, of the experiment that `make_quick` makes if making it takes long.
+    `needs` is a module that not every installation has, and the extra that brings it.
     """
 
     figure: str
@@ -49,6 +51,7 @@ class Paper:
     read: Reader
     draw: Callable[[pl.DataFrame, str], Any]
     make_quick: Callable[..., Experiment] | None = None
+    needs: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,17 @@ PAPER: Mapping[str, Paper] = {
         _over_sizes,
     ),
     "sailing": Paper("Fig. 2", "sailing", sailing.RUNS, 6, sailing.experiment, _splits(sailing.claims), _over_sizes),
-    "kdd98": Paper("Fig. 3", "kdd98", kdd98.RUNS, 6, kdd98.experiment, _donations, _over_alpha, kdd98.quick_experiment),
+    "kdd98": Paper(
+        "Fig. 3",
+        "kdd98",
+        kdd98.RUNS,
+        6,
+        kdd98.experiment,
+        _donations,
+        _over_alpha,
+        kdd98.quick_experiment,
+        needs=("jax", "recurrent"),
+    ),
     "safe-improvement": Paper(
         "Fig. 4", "mountain-car", safe_improvement.RUNS, 6, safe_improvement.experiment, _gains, figures.gains_over_size
     ),
@@ -174,8 +187,11 @@ def check(name: str, folder: Path, resume: bool) -> None:
     if name not in PAPER:
         hint = suggestion(name, PAPER) or f"; there are {', '.join(PAPER)}"
         raise UsageError(f"there is no experiment {name!r}{hint}")
+    paper = PAPER[name]
     plotting.picture_format(Path("figure.svg"))
-    plugins.registry().find("offpolicy_domains", PAPER[name].domain)
+    plugins.registry().find("offpolicy_domains", paper.domain)
+    if paper.needs is not None:
+        imported(*paper.needs, to=f"reproduce {name}")
     if (folder / FILE).exists() and not resume:
         raise already(folder / FILE)
 
