@@ -1,9 +1,8 @@
-"""A reproduction of any experiment: what it needs, what it notes of its time, what it says where it is interrupted."""
+"""A reproduction of any experiment: what it needs, draws, notes of its time, and says where it is interrupted."""
 
 import json
 from dataclasses import replace
 
-import altair as alt
 import polars as pl
 import pytest
 from cli import offpolicy
@@ -12,17 +11,43 @@ from offpolicy.experiments import reproduction
 from offpolicy.experiments.reproduction import Paper
 
 
+class Flips(Coin):
+    def settings(self):
+        return super().settings() | {"domain": "Coin(sides=2)"}
+
+
 def numbers(experiment, runs):
     return pl.DataFrame(runs), []
 
 
+def drawing(table, title, subtitle):
+    return table.to_dicts(), title, subtitle
+
+
 @pytest.fixture
-def coin(monkeypatch):
-    """A paper of one small experiment, without its pictures."""
-    paper = Paper("Fig. 0", "gymnasium", 5, 2, Coin, numbers, lambda table, title: alt.Chart(table, title=title))
+def saved(monkeypatch):
+    """What was drawn, by file; nothing is rendered."""
+    found = {}
+    monkeypatch.setattr(reproduction.plotting, "save", lambda chart, path: found.update({path: chart}))
+    return found
+
+
+@pytest.fixture
+def coin(monkeypatch, saved):
+    """A paper of one small experiment."""
+    paper = Paper("Fig. 0", "gymnasium", 5, 2, Flips, numbers, drawing)
     monkeypatch.setattr(reproduction, "PAPER", {"coin": paper})
-    monkeypatch.setattr(reproduction.plotting, "save", lambda chart, path: None)
     return paper
+
+
+def test_a_figure_is_drawn_again_from_the_result_alone(coin, saved, tmp_path):
+    result = reproduction.reproduce("coin", runs=2, out=tmp_path, workers=1)
+    chart = (result.numbers.to_dicts(), "coin: 2 runs", "Coin(sides=2)")
+    assert saved == {tmp_path / "figure.svg": chart, tmp_path / "figure.png": chart}
+    saved.clear()
+    (tmp_path / "runs.jsonl").unlink()
+    reproduction.redraw(tmp_path)
+    assert saved == {tmp_path / "figure.svg": chart, tmp_path / "figure.png": chart}
 
 
 def test_what_a_later_experiment_needs_is_asked_for_before_any_run(coin, tmp_path, monkeypatch):

@@ -49,7 +49,7 @@ class Paper:
     quick: int
     make: Callable[..., Experiment]
     read: Reader
-    draw: Callable[[pl.DataFrame, str], Any]
+    draw: Callable[[pl.DataFrame, str, str], Any]
     make_quick: Callable[..., Experiment] | None = None
     needs: tuple[str, str] | None = None
 
@@ -97,12 +97,13 @@ def _donations(experiment: Any, runs: Sequence[Run]) -> tuple[pl.DataFrame, list
     return kdd98.numbers(experiment, runs), kdd98.claims(experiment, runs)
 
 
-def _over_alpha(numbers: pl.DataFrame, title: str) -> Any:
-    return figures.errors_over(numbers, "alpha", "α", f"{title}, {numbers['donors'][0]}")
+def _over_alpha(numbers: pl.DataFrame, title: str, subtitle: str) -> Any:
+    donors = numbers["donors"][0]
+    return figures.errors_over(numbers, "alpha", "α", f"{title}, {donors}", subtitle, dodged=True)
 
 
-def _over_sizes(numbers: pl.DataFrame, title: str) -> Any:
-    return figures.errors_over(numbers, "size", "|D_test|", title, panels="alpha")
+def _over_sizes(numbers: pl.DataFrame, title: str, subtitle: str) -> Any:
+    return figures.errors_over(numbers, "size", "|D_test|", title, subtitle, panels="alpha")
 
 
 PAPER: Mapping[str, Paper] = {
@@ -171,15 +172,22 @@ def reproduce(
     finally:
         clock.write()
     numbers, claims = paper.read(experiment, done)
-    settings = experiment.settings()
-    result = Result(name, settings, seed, count, numbers, claims, folder)
+    result = Result(name, experiment.settings(), seed, count, numbers, claims, folder)
     with whole_file(folder / "result.json") as beside:
         beside.write_text(json.dumps(result.to_dict(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    chosen = [f"{option} = {value}" for option, value in (options or {}).items()] + ["quick"] * ("quick" in settings)
-    chart = paper.draw(numbers, ", ".join([f"{name}: {count} runs", *chosen]))
-    for kind in ("svg", "png"):
-        plotting.save(chart, folder / f"figure.{kind}")
+    redraw(folder)
     return result
+
+
+def redraw(folder: str | Path) -> None:
+    """Draws the figure of a folder again, from its `result.json`; nothing is run."""
+    found = json.loads((Path(folder) / "result.json").read_text(encoding="utf-8"))
+    name, settings = found["experiment"], found["settings"]
+    title = f"{name}: {found['runs']} runs" + (", quick" if "quick" in settings else "")
+    numbers = pl.DataFrame(found["numbers"], infer_schema_length=None)
+    chart = PAPER[name].draw(numbers, title, settings["domain"])
+    for kind in ("svg", "png"):
+        plotting.save(chart, Path(folder) / f"figure.{kind}")
 
 
 def check(name: str, folder: Path, resume: bool) -> None:
