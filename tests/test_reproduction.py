@@ -42,6 +42,7 @@ def coin(monkeypatch, saved):
 
 def test_a_figure_is_drawn_again_from_the_result_alone(coin, saved, tmp_path):
     result = reproduction.reproduce("coin", runs=2, out=tmp_path, workers=1)
+    assert (tmp_path / "result.json").read_text() == json.dumps(result.to_dict(), indent=1) + "\n"
     chart = (result.numbers.to_dicts(), "coin: 2 runs", "Coin(sides=2)")
     assert saved == {tmp_path / "figure.svg": chart, tmp_path / "figure.png": chart}
     saved.clear()

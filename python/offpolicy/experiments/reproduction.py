@@ -29,8 +29,10 @@ from offpolicy.experiments.claims import Claim
 from offpolicy.experiments.errors import Errors
 from offpolicy.experiments.runs import FILE, Experiment, Run, already, complete
 from offpolicy.extras import imported
-from offpolicy.files import whole_file
+from offpolicy.files import write_json
 
+#: Of the JSON of results, which have thousands of lines.
+INDENT = 1
 #: Numbers and claims of an experiment's runs.
 Reader = Callable[[Any, Sequence[Run]], tuple[pl.DataFrame, list[Claim]]]
 
@@ -173,8 +175,7 @@ def reproduce(
         clock.write()
     numbers, claims = paper.read(experiment, done)
     result = Result(name, experiment.settings(), seed, count, numbers, claims, folder)
-    with whole_file(folder / "result.json") as beside:
-        beside.write_text(json.dumps(result.to_dict(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    write_json(folder / "result.json", result.to_dict(), INDENT)
     redraw(folder)
     return result
 
@@ -225,8 +226,7 @@ class _Clock:
         if not self.added:
             return
         taken = {"runs": self.added, "seconds": round(time.monotonic() - self.began, 1), "workers": self.workers}
-        with whole_file(self.file) as beside:
-            beside.write_text(json.dumps([*self._earlier(), taken], indent=1) + "\n", encoding="utf-8")
+        write_json(self.file, [*self._earlier(), taken], INDENT)
 
     def _earlier(self) -> list[Any]:
         """What earlier calls noted; a damaged file is no reason to stop, it has only times."""
