@@ -63,7 +63,7 @@ def runs():
 @pytest.fixture(scope="module")
 def over_sizes(runs):
     numbers = Errors(SimpleNamespace(sizes=SIZES, total=TOTAL), runs).numbers()
-    return Drawn(reproduction.PAPER["sailing"].draw(numbers, "sailing: 40 runs"))
+    return Drawn(reproduction.PAPER["sailing"].draw(numbers, "sailing: 40 runs", "Sailing(size=10)"))
 
 
 def test_errors_over_sizes_are_those_of_the_runs_with_their_bars(runs, over_sizes):
@@ -75,7 +75,8 @@ def test_errors_over_sizes_are_those_of_the_runs_with_their_bars(runs, over_size
 
 
 def test_errors_over_sizes_have_a_panel_an_alpha_and_a_series_an_estimator(over_sizes):
-    assert over_sizes.spec["title"] == "sailing: 40 runs"
+    heading = over_sizes.spec["title"]
+    assert (heading["text"], heading["subtitle"]) == ("sailing: 40 runs", "Sailing(size=10)")
     assert (over_sizes.facet["field"], over_sizes.panels()) == ("alpha", list(ALPHAS))
     assert "α = " in over_sizes.facet["header"]["labelExpr"]
     for mark in ("line", "point"):
@@ -106,12 +107,14 @@ def test_errors_over_alpha_say_whose_gifts_these_are():
         for i, name in enumerate(("step-is", "step-wis", "reg", "dr-bsl", "dr-v2"))
         for alpha in ALPHAS
     ]
-    drawn = Drawn(reproduction.PAPER["kdd98"].draw(pl.DataFrame(rows), "kdd98: 6 runs"))
-    assert drawn.spec["title"] == "kdd98: 6 runs, synthetic donors"
+    drawn = Drawn(reproduction.PAPER["kdd98"].draw(pl.DataFrame(rows), "kdd98: 6 runs", "Kdd98()"))
+    assert drawn.spec["title"]["text"] == "kdd98: 6 runs, synthetic donors"
     assert drawn.facet is None
     assert drawn.fields("line", "x", "y", "color") == ["alpha", "y", "estimator"]
     assert drawn.fields("rule", "y", "y2") == ["low", "high"]
     assert drawn.layers["line"]["x"]["title"] == "α"
+    for layer in drawn.layers.values():  # side by side: bars of one α would hide each other
+        assert (layer["x"]["type"], layer["xOffset"]["field"]) == ("ordinal", "estimator")
     assert drawn.legend("line", "color") == ["IS", "WIS", "REG", "DR-bsl", "DR-v2"]
     for row, given in zip(drawn.rows, rows, strict=True):
         half = 2 * 0.01 / given["relative_rmse"] / math.log(10)
@@ -136,15 +139,21 @@ def test_gains_are_those_of_the_runs_with_a_panel_for_good_and_for_bad_candidate
         for _ in range(25)
     ]
     numbers = Gains(SimpleNamespace(sizes=sizes), runs).numbers()
-    drawn = Drawn(reproduction.PAPER["safe-improvement"].draw(numbers, "safe-improvement: 25 runs"))
-    names = {"IS": "step-is", "DR-bsl": "dr-bsl", "DR": "dr"}
+    drawn = Drawn(reproduction.PAPER["safe-improvement"].draw(numbers, "safe-improvement: 25 runs", "MountainCar()"))
+    names = {"IS": "step-is", "IS of r − R_min": "dr-bsl", "DR": "dr"}
     panels = {"π_train maximises": "maximize", "π_train minimises": "minimize"}
-    assert drawn.spec["title"] == "safe-improvement: 25 runs"
+    heading = drawn.spec["title"]
+    assert (heading["text"], heading["subtitle"]) == ("safe-improvement: 25 runs", "MountainCar()")
     assert (drawn.facet["field"], drawn.panels()) == ("panel", list(panels))
     assert drawn.fields("line", "x", "y", "color", "strokeDash") == ["size", "gain", "estimator", "C"]
     assert drawn.fields("rule", "x", "y", "y2") == ["size", "low", "high"]
-    assert drawn.fields("point", "shape") == ["C"]
-    assert drawn.legend("line", "color") == list(names)
+    assert drawn.fields("point", "shape", "detail") == ["estimator", "C"]
+    assert drawn.legend("line", "color") == drawn.legend("point", "shape") == list(names)
+    assert drawn.legend("line", "strokeDash") == [f"C = {caution:g}" for caution in CAUTIONS]
+    assert {tuple(layer["x"]["axis"]["values"]) for layer in drawn.layers.values()} == {sizes}
+    for mark, channel in (("line", "strokeWidth"), ("point", "size")):  # what lies below is wider, and shows
+        scale = drawn.layers[mark][channel]["scale"]
+        assert (scale["domain"], scale["range"]) == (list(names), sorted(set(scale["range"]), reverse=True))
     assert drawn.layers["line"]["y"]["title"] == "V of the recommended policy − V(π0)"
     shown = {(panels[row["panel"]], names[row["estimator"]], row["C"], row["size"]): row for row in drawn.rows}
     assert len(shown) == len(drawn.rows) == len(PANELS) * len(ESTIMATORS) * len(CAUTIONS) * len(sizes)

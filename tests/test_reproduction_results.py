@@ -1,12 +1,13 @@
 """The page of the reproduced paper says what the committed results say."""
 
+import html
 import json
 import math
 import re
 from pathlib import Path
 
 import pytest
-from offpolicy.experiments.figures import LOOKS
+from offpolicy.experiments.figures import LOOKS, gain_look
 from offpolicy.experiments.reproduction import PAPER
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reproduction"
@@ -44,7 +45,23 @@ def point(row):
     """Place, series and height of a row of numbers."""
     x = row["size"] if "size" in row else row["alpha"]
     height = row["gain"] if "gain" in row else math.log10(row["relative_rmse"])
-    return float(x), LOOKS[row["estimator"]][0], height
+    look = gain_look if "gain" in row else LOOKS.__getitem__
+    return float(x), look(row["estimator"])[0], height
+
+
+@pytest.mark.parametrize("file", RESULTS, ids=lambda file: file.parent.name)
+def test_the_figure_says_in_which_reading_of_the_domain(file):
+    assert json.loads(file.read_text())["settings"]["domain"] in html.unescape(file.with_name("figure.svg").read_text())
+
+
+#: How far above its panel, or the whole figure, a title is.
+TITLE = re.compile(r'role-title"><g transform="translate\([^,]*,([^)]*)\)')
+
+
+@pytest.mark.parametrize("file", RESULTS, ids=lambda file: file.parent.name)
+def test_the_titles_of_panels_are_level(file):
+    *panels, _ = TITLE.findall(file.with_name("figure.svg").read_text())
+    assert len(set(panels)) <= 1
 
 
 def test_full_size_is_the_papers():

@@ -38,8 +38,44 @@ def test_an_interrupted_file_goes_on_where_it_stopped(expected, tmp_path, lost):
         Coin(), 7, seed=5, folder=tmp_path / "whole", resume=True, workers=1, progress=lambda *done: seen.append(done)
     )
     assert resumed == expected
-    assert 0 < len(seen) < 7
+    assert [total for _, total in seen] == [7] * len(seen)
+    assert [done for done, _ in seen] == list(range(8 - len(seen), 8))  # those that were there, then one after another
+    assert 1 < len(seen) < 8
     assert file.read_text() == text
+
+
+def test_progress_counts_runs_that_are_asked_for(expected, tmp_path):
+    seen = []
+    few = {"seed": 5, "folder": tmp_path / "whole", "resume": True, "workers": 1}
+    complete(Coin(), 3, **few, progress=lambda *done: seen.append(done))
+    complete(Coin(), 8, **few, progress=lambda *done: seen.append(done))
+    assert seen == [(3, 3), (7, 8), (8, 8)]
+
+
+def test_an_end_while_a_cut_line_is_dropped_loses_no_run(expected, tmp_path, monkeypatch):
+    file = tmp_path / "whole" / "runs.jsonl"
+    file.write_bytes(file.read_bytes()[:-9])
+    before = file.read_text().splitlines()[:-1]
+
+    def killed(path, *_, **__):
+        path.open("w").close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_text", killed)
+    with pytest.raises(KeyboardInterrupt):
+        complete(Coin(), 7, seed=5, folder=file.parent, resume=True, workers=1)
+    assert file.read_text().splitlines()[: len(before)] == before
+
+
+@pytest.mark.parametrize(("line", "named"), [(0, "its head, line 1, is"), (2, "line 3 is"), (7, "line 8 is")])
+def test_bytes_that_are_no_text_are_named(expected, tmp_path, line, named):
+    file = tmp_path / "whole" / "runs.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    lines[line] = lines[line].replace(b'"', b"\xff", 1)
+    file.write_bytes(b"".join(lines))
+    with pytest.raises(op.BadFileError, match=rf"runs\.jsonl: {named} damaged"):
+        complete(Coin(), 7, seed=5, folder=file.parent, resume=True, workers=1)
+    assert file.read_bytes() == b"".join(lines)
 
 
 def test_a_process_that_dies_takes_no_run_with_it(expected, tmp_path):
@@ -115,7 +151,7 @@ def test_a_claim_is_held_not_held_or_undecided():
     assert better("", np.array([1.0, 1.1]), np.array([2.0, 2.2]), names).verdict == "undecided"  # two runs: t = -21
     assert better("", small[:1], large[:1], names).verdict == "undecided"
     ones = np.ones(9)
-    assert better("", 0 * ones, ones, names).verdict == "held"  # no spread at all
+    assert better("", 0 * ones, ones, names).verdict == "held"  # no spread, nine of one sign
     assert greater("", 2 * ones, ones, names).verdict == "held"
     assert greater("", small, small + 1, names).verdict == "not held"
     assert no_less("", ones, ones + 0.4, names, margin=0.5).verdict == "not held"  # behind beyond doubt
@@ -124,6 +160,32 @@ def test_a_claim_is_held_not_held_or_undecided():
     parts = [better("", small, large, names), better("", small, other, names)]
     assert every("", parts).verdict == "undecided"
     assert every("", [*parts, better("", large, small, names)]).verdict == "not held"
+
+
+def test_rounding_is_no_evidence():
+    names, zeros = ("a", "b"), np.zeros(2)
+    found = greater("", np.array([0.1 + 0.2, 0.3]), zeros, names)
+    assert (found.verdict, found.evidence) == ("undecided", "a 0.3, b 0, t = inf")
+    many = 1000
+    near, far = np.full(many, 0.1 + 0.2), np.full(many, 0.3)  # differ in the last bit
+    assert greater("", near, far, names).evidence == "a 0.3, b 0.3, t = -0.0"
+    assert {greater("", *pair, names).verdict for pair in ((near, far), (far, near))} == {"undecided"}
+    assert better("", far, near, names).verdict == "undecided"
+    assert no_less("", near, far, names, margin=0.1).verdict == "held"
+    assert greater("", near + 1e-9, far, names).verdict == "held"  # small, and no rounding
+    small = 1e-30 * np.random.default_rng(0).normal(size=many)
+    assert greater("", small + 1e-30, small * 0, names).verdict == "held"
+
+
+@pytest.mark.parametrize(("runs", "verdict", "with_margin"), [(6, "undecided", "undecided"), (7, "undecided", "held"),
+                                                              (8, "held", "held")])  # fmt: skip
+def test_without_spread_the_sign_test_decides(runs, verdict, with_margin):
+    names, ones = ("a", "b"), np.ones(runs)
+    assert better("", 0 * ones, ones, names).verdict == verdict
+    assert greater("", 2 * ones, ones, names).verdict == verdict
+    assert greater("", ones, 2 * ones, names).verdict == verdict.replace("held", "not held")
+    assert as_good("", ones, ones, names).verdict == with_margin
+    assert no_less("", ones, ones, names, margin=0.5).verdict == with_margin
 
 
 INTERRUPTED = """

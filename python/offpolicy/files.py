@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from offpolicy.scratch import ScratchFolder
 
@@ -33,3 +35,15 @@ def whole_file(path: Path) -> Iterator[Path]:
         beside.replace(path)
     finally:
         folder.remove()
+
+
+def write_json(path: Path, document: Any, indent: int = 2) -> None:
+    r"""Writes a document, whole or not at all, and none with a NaN, which is no JSON.
+
+    >>> write_json(Path("document.json"), {"value": 0.5}, indent=1)
+    >>> Path("document.json").read_text()
+    '{\n "value": 0.5\n}\n'
+    """
+    text = json.dumps(document, indent=indent, allow_nan=False)
+    with whole_file(path) as beside:
+        beside.write_text(text + "\n", encoding="utf-8")

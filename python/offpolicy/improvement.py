@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +13,7 @@ import polars as pl
 from offpolicy import plotting
 from offpolicy.errors import UsageError
 from offpolicy.extras import imported
-from offpolicy.files import whole_file
+from offpolicy.files import write_json
 from offpolicy.lower_bound import LowerBound
 from offpolicy.plan import BEHAVIOR
 from offpolicy.protocols import Policy
@@ -199,9 +198,7 @@ class Improvement:
             Path(path).mkdir(parents=True, exist_ok=True)
         for file in files:
             if file.suffix == ".json":
-                with whole_file(file) as beside:
-                    text = json.dumps(self.to_dict(), indent=2, allow_nan=False)
-                    beside.write_text(text + "\n", encoding="utf-8")
+                write_json(file, self.to_dict())
             else:
                 plotting.save(self.plot(), file)
         return files

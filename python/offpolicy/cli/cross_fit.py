@@ -10,9 +10,10 @@ import click
 import offpolicy as op
 from offpolicy.cli.names import choose_fitter, make_domain
 from offpolicy.cli.options import driver_options, estimate_options, read_mixture, read_names
-from offpolicy.cli.output import check_target, one_document, write_document
+from offpolicy.cli.output import check_target, one_document
 from offpolicy.cli.progress import progress
 from offpolicy.domain_policies import domain_policy
+from offpolicy.files import write_json
 
 
 @click.command(name="cross-fit")
@@ -61,7 +62,7 @@ def cross_fit(
         )
     document = cf.to_dict()
     if target is not None:
-        write_document(target, document)
+        write_json(target, document)
     if as_json:
         click.echo(one_document(document))
     else:

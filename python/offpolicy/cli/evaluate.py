@@ -9,8 +9,9 @@ import click
 
 import offpolicy as op
 from offpolicy.cli.options import estimate_options, log_options, order_option, truncation_option
-from offpolicy.cli.output import check_target, one_document, write_document
+from offpolicy.cli.output import check_target, one_document
 from offpolicy.cli.progress import progress
+from offpolicy.files import write_json
 
 
 @click.command()
@@ -44,7 +45,7 @@ def evaluate(
         ev = op.evaluate(list(log), progress=advance, **settings)
     document = ev.to_dict()
     if target is not None:
-        write_document(target, document)
+        write_json(target, document)
     if as_json:
         click.echo(one_document(document))
     else:

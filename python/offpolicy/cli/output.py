@@ -1,4 +1,4 @@
-"""Text and JSON on their way out: whole or not at all, and nothing that a terminal would obey."""
+"""Text and JSON on their way out: nothing that a terminal would obey, and no file in place of a log."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-
-from offpolicy.files import whole_file
 
 
 def one_document(document: dict[str, Any]) -> str:
@@ -50,10 +48,3 @@ def check_target(given: Path) -> Path:
         if file.read(4) == b"PAR1":
             raise click.UsageError(f"--out: {str(path)!r} is a Parquet file; the result would overwrite it")
     return path
-
-
-def write_document(path: Path, document: dict[str, Any]) -> None:
-    """Writes the document, whole or not at all."""
-    text = one_document(document)
-    with whole_file(path) as beside:
-        beside.write_text(text + "\n", encoding="utf-8")

@@ -41,6 +41,7 @@ def reproduce(name: str, out: Path, options: dict[str, Any], as_json: bool, **se
     --resume goes on with them and ends as if nothing had happened.
     """
     from offpolicy.experiments import reproduction
+    from offpolicy.experiments.runs import FILE
 
     if name == ALL and options:
         raise click.UsageError("--set belongs to one experiment, not to all")
@@ -55,7 +56,9 @@ def reproduce(name: str, out: Path, options: dict[str, Any], as_json: bool, **se
             with progress(hidden=as_json, doing=each, unit="runs") as advance:
                 result = reproduction.reproduce(each, out=out / each, options=options, progress=advance, **settings)
         except KeyboardInterrupt:
-            click.echo(f"interrupted: the runs that were done are in {out / each}; --resume goes on", err=True)
+            kept = (out / each / FILE).exists()
+            where = f": the runs that were done are in {out / each}; --resume goes on" if kept else " before any run"
+            click.echo(f"interrupted{where}", err=True)
             return INTERRUPTED
         results.append(result)
         if not as_json:

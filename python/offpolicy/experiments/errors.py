@@ -19,6 +19,8 @@ from offpolicy.experiments.splits import ALPHAS, Splits
 from offpolicy.protocols import Floats
 
 TWO_FOLD = "dr 2-fold"
+#: So many runs may have most of all squared errors.
+FEW = 10
 
 
 class Errors:
@@ -58,10 +60,6 @@ class Errors:
         """e of the runs that `best_size` did not look at."""
         return self(estimator, size, alpha)[1::2]
 
-    def rmse(self, estimator: str, size: int, alpha: float) -> float:
-        """Over all runs."""
-        return root_mean_square(self(estimator, size, alpha), self.truth_error[:, ALPHAS.index(alpha)])[0]
-
     def numbers(self) -> pl.DataFrame:
         """A row for each point of the figure."""
         return pl.DataFrame(list(self._rows()))
@@ -69,9 +67,14 @@ class Errors:
     def _rows(self) -> Iterator[dict[str, Any]]:
         for (estimator, size), errors in self._by.items():
             for i, alpha in enumerate(ALPHAS):
-                found = summary(errors[:, i], self.truth_error[:, i])
-                relative = {f"relative_{name}": value for name, value in found.items()}
-                yield {"estimator": estimator, "size": size, "alpha": alpha} | relative
+                found = relative_summary(errors[:, i], self.truth_error[:, i])
+                yield {"estimator": estimator, "size": size, "alpha": alpha} | found
+
+
+def relative_summary(errors: Floats, truth_errors: Floats, shared: bool = False) -> dict[str, float | None]:
+    """The summary of relative errors, named so but for the share, which has no unit."""
+    found = summary(errors, truth_errors, shared)
+    return {name if name == "top_ten" else f"relative_{name}": value for name, value in found.items()}
 
 
 def summary(errors: Floats, truth_errors: Floats, shared: bool = False) -> dict[str, float | None]:
@@ -79,6 +82,9 @@ def summary(errors: Floats, truth_errors: Floats, shared: bool = False) -> dict[
 
     Where all runs `share` a simulated truth, its error ε moves all errors alike: the bias by ε, and the RMSE by about
     ε · bias / RMSE.
+
+    Heavy tails show in `median`, that of the absolute errors, which no outlier moves, and in `top_ten`, the share of
+    the ten largest squares in the sum of all; errors as they are, with what the truth's own error adds.
     """
     root, error = root_mean_square(errors, truth_errors)
     bias, n = float(errors.mean()), len(errors)
@@ -86,7 +92,10 @@ def summary(errors: Floats, truth_errors: Floats, shared: bool = False) -> dict[
     if shared and error is not None and bias_error is not None and root > 0:
         common = float(truth_errors[0])
         error, bias_error = math.hypot(error, common * bias / root), math.hypot(bias_error, common)
-    return {"rmse": root, "rmse_error": error, "bias": bias, "bias_error": bias_error}
+    squares = np.sort(np.square(errors))
+    top_ten = float(squares[-FEW:].sum() / squares.sum()) if squares[-1] > 0 else None
+    tails = {"median": float(np.median(np.abs(errors))), "top_ten": top_ten}
+    return {"rmse": root, "rmse_error": error, "bias": bias, "bias_error": bias_error} | tails
 
 
 def root_mean_square(errors: Floats, truth_errors: Floats) -> tuple[float, float | None]:

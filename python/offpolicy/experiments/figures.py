@@ -22,6 +22,12 @@ LOOKS: Mapping[str, tuple[str, str, str]] = {
 }
 #: Colours of estimators that the paper does not have.
 OTHERS = ("#8c564b", "#e377c2", "#bcbd22", "#17becf", "#000000")
+#: What DR-bsl with c = R_min is to safe improvement.
+SECOND_READING = "IS of r − R_min"
+#: Of the cautions, from none to much.
+DASHES = ([1, 0], [6, 3], [2, 2])
+#: Heights do not end at a number of the axis, which would lift the title of its panel above the others.
+HEIGHTS: Mapping[str, Any] = {"nice": False, "padding": 12}
 #: Error bars: so many Monte-Carlo errors to each side.
 BARS = 2.0
 
@@ -31,56 +37,110 @@ def errors_over(
     x: str,
     x_title: str,
     title: str,
+    subtitle: str = "",
     panels: str | None = None,
     y: str = "relative_rmse",
     y_title: str = "log10 of RMSE / true value",
+    dodged: bool = False,
 ) -> Any:
-    """log10 of an RMSE over a column: a line an estimator, with error bars; a panel a value of `panels`."""
+    """log10 of an RMSE over a column: a line an estimator, with error bars; a panel a value of `panels`.
+
+    `dodged` places what belongs to one x side by side; places are evenly spread then, whatever the numbers.
+    """
     alt = imported("altair", "plot", "draw a figure")
     looks = _looks(numbers["estimator"].unique(maintain_order=True).to_list())
     names, colours, marks = zip(*looks.values(), strict=True)
     data = numbers.with_columns(*_bars(y), pl.col("estimator").replace({name: look[0] for name, look in looks.items()}))
+    place = {"x": alt.X(f"{x}:Q", title=x_title)}
+    if dodged:
+        level, apart = alt.Axis(labelAngle=0, grid=True), alt.Scale(paddingInner=0.6, paddingOuter=0.3)
+        beside = alt.XOffset("estimator:N", sort=names, scale=alt.Scale(domain=names))
+        place = {"x": alt.X(f"{x}:O", title=x_title, axis=level, scale=apart), "xOffset": beside}
     base = alt.Chart(data).encode(
-        x=alt.X(f"{x}:Q", title=x_title),
-        y=alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False)),
+        **place,
+        y=alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False, **HEIGHTS), axis=alt.Axis(labelBound=True)),
         color=alt.Color("estimator:N", title=None, sort=names, scale=alt.Scale(domain=names, range=colours)),
     )
     marked = alt.Shape("estimator:N", title=None, sort=names, scale=alt.Scale(domain=names, range=marks))
     bars = base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
-    chart = alt.layer(base.mark_line(strokeWidth=1.5), bars, base.mark_point(filled=True, size=45).encode(shape=marked))
+    chart = alt.layer(base.mark_line(strokeWidth=1.5), bars, base.mark_point(filled=True, size=30).encode(shape=marked))
     chart = chart.properties(width=290, height=220)
     if panels is not None:
         labels = {"labelExpr": "'α = ' + datum.value"} if panels == "alpha" else {}
         header = alt.Header(title=None, labelFontSize=12, **labels)
         chart = chart.facet(facet=alt.Facet(f"{panels}:N", header=header, title=None), columns=2)
         chart = chart.resolve_scale(y="independent")
-    return chart.properties(title=title)
+    return chart.properties(title=_heading(title, subtitle))
 
 
-def gains_over_size(numbers: pl.DataFrame, title: str) -> Any:
-    """The gain over |D|: a panel for good and for bad candidates, a colour an estimator, a dash a caution."""
+def gains_over_size(numbers: pl.DataFrame, title: str, subtitle: str = "") -> Any:
+    """The gain over |D|: a panel for good and for bad candidates, a colour an estimator, a dash a caution.
+
+    Series that lie on each other all show: one that is drawn earlier is wider.
+    """
     alt = imported("altair", "plot", "draw a figure")
     shown = numbers["estimator"].unique(maintain_order=True).to_list()
-    names, colours, _ = zip(*(LOOKS[name] for name in shown), strict=True)
+    names, colours, marks = zip(*(gain_look(name) for name in shown), strict=True)
+    cautions = [f"C = {caution:g}" for caution in numbers["caution"]]
     data = numbers.with_columns(
-        pl.col("estimator").replace({name: LOOKS[name][0] for name in shown}),
+        pl.col("estimator").replace(dict(zip(shown, names, strict=True))),
         pl.col("panel").replace({"maximize": "π_train maximises", "minimize": "π_train minimises"}),
-        pl.Series("C", [f"C = {caution:g}" for caution in numbers["caution"]]),
+        pl.Series("C", cautions),
         (pl.col("gain") - BARS * pl.col("gain_error")).alias("low"),
         (pl.col("gain") + BARS * pl.col("gain_error")).alias("high"),
     )
+    sizes = numbers["size"].unique(maintain_order=True).to_list()
     base = alt.Chart(data).encode(
-        x=alt.X("size:Q", title="|D|", scale=alt.Scale(type="log", nice=False, padding=15)),
-        y=alt.Y("gain:Q", title="V of the recommended policy − V(π0)"),
-        color=alt.Color("estimator:N", title=None, scale=alt.Scale(domain=names, range=colours)),
-        strokeDash=alt.StrokeDash("C:N", legend=None),
+        x=alt.X(
+            "size:Q", title="|D|", scale=alt.Scale(type="log", nice=False, padding=15), axis=alt.Axis(values=sizes)
+        ),
+        y=alt.Y(
+            "gain:Q",
+            title="V of the recommended policy − V(π0)",
+            scale=alt.Scale(**HEIGHTS),
+            axis=alt.Axis(labelBound=True),
+        ),
+        color=alt.Color("estimator:N", title=None, sort=names, scale=alt.Scale(domain=names, range=colours)),
     )
-    bars = base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q", strokeDash=alt.value([1, 0]))
-    points = base.mark_point(filled=True, size=40).encode(shape=alt.Shape("C:N", title=None))
-    chart = alt.layer(base.mark_line(strokeWidth=1.5), bars, points).properties(width=330, height=260)
+    dashes = alt.StrokeDash(
+        "C:N",
+        title=None,
+        scale=alt.Scale(domain=list(dict.fromkeys(cautions)), range=DASHES),
+        legend=alt.Legend(symbolType="stroke", symbolSize=900, symbolStrokeWidth=1.5, symbolStrokeColor="black"),
+    )
+    ranks = range(len(names), 0, -1)
+    widths = alt.Scale(domain=names, range=[1.2 * rank for rank in ranks])
+    areas = alt.Scale(domain=names, range=[50 * rank - 25 for rank in ranks])
+    lines = base.mark_line().encode(
+        strokeDash=dashes, strokeWidth=alt.StrokeWidth("estimator:N", title=None, sort=names, scale=widths)
+    )
+    points = base.mark_point(filled=True).encode(
+        shape=alt.Shape("estimator:N", title=None, sort=names, scale=alt.Scale(domain=names, range=marks)),
+        size=alt.Size("estimator:N", title=None, sort=names, scale=areas),
+        detail="C:N",
+    )
+    bars = base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
+    chart = alt.layer(lines, bars, points).properties(width=380, height=320)
     header = alt.Header(title=None, labelFontSize=12)
     faceted = chart.facet(facet=alt.Facet("panel:N", header=header, title=None), columns=2)
-    return faceted.resolve_scale(y="independent").properties(title=title)
+    return faceted.resolve_scale(y="independent").properties(title=_heading(title, subtitle))
+
+
+def gain_look(estimator: str) -> tuple[str, str, str]:
+    """Name, colour and mark of an estimator where gains are shown.
+
+    >>> gain_look("dr")[0], gain_look("dr-bsl")[0]
+    ('DR', 'IS of r − R_min')
+    """
+    name, colour, mark = LOOKS[estimator]
+    return (SECOND_READING if estimator == "dr-bsl" else name), colour, mark
+
+
+def _heading(title: str, subtitle: str) -> Any:
+    alt = imported("altair", "plot", "draw a figure")
+    if not subtitle:
+        return title
+    return alt.Title(title, subtitle=subtitle, subtitleColor="#666666", subtitleFontSize=10, anchor="start")
 
 
 def _logarithm(expression: pl.Expr) -> pl.Expr:

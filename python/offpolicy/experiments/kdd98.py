@@ -32,7 +32,7 @@ from offpolicy.columns import Columns, PolicyColumns
 from offpolicy.domain_policies import domain_policy
 from offpolicy.experiments import splits
 from offpolicy.experiments.claims import Claim, better, every
-from offpolicy.experiments.errors import summary
+from offpolicy.experiments.errors import relative_summary
 from offpolicy.experiments.runs import Run
 from offpolicy.fitters.factored import Factored, FactoredModel
 from offpolicy.fitters.particles import Additive, ParticleValues
@@ -225,15 +225,14 @@ def true_value(
 
 
 def numbers(experiment: Donations, runs: Sequence[Run]) -> pl.DataFrame:
-    """Relative RMSE and relative bias by estimator and α, each with its Monte-Carlo error."""
+    """The summary of the relative errors by estimator and α."""
     truths, truth_errors = (np.array([run[key] for run in runs]) for key in ("truth", "truth_error"))
     rows = []
     for name in ESTIMATORS:
         relative = (np.array([run["estimates"][name] for run in runs]) - truths) / truths
         for i, alpha in enumerate(experiment.alphas):
-            found = summary(relative[:, i], truth_errors[:, i] / np.abs(truths[:, i]), shared=True)
-            about = {"estimator": name, "alpha": alpha, "donors": experiment.notice}
-            rows.append(about | {f"relative_{number}": value for number, value in found.items()})
+            found = relative_summary(relative[:, i], truth_errors[:, i] / np.abs(truths[:, i]), shared=True)
+            rows.append({"estimator": name, "alpha": alpha, "donors": experiment.notice} | found)
     return pl.DataFrame(rows)
 
 

@@ -28,8 +28,11 @@ from offpolicy.experiments import figures, kdd98, mountain_car, safe_improvement
 from offpolicy.experiments.claims import Claim
 from offpolicy.experiments.errors import Errors
 from offpolicy.experiments.runs import FILE, Experiment, Run, already, complete
-from offpolicy.files import whole_file
+from offpolicy.extras import imported
+from offpolicy.files import write_json
 
+#: Of the JSON of results, which have thousands of lines.
+INDENT = 1
 #: Numbers and claims of an experiment's runs.
 Reader = Callable[[Any, Sequence[Run]], tuple[pl.DataFrame, list[Claim]]]
 
@@ -39,6 +42,7 @@ class Paper:
     """An experiment of the paper: how it is made, how many runs it has, what is read from them.
 
     `quick` runs are done where a few will do, of the experiment that `make_quick` makes if making it takes long.
+    `needs` is a module that not every installation has, and the extra that brings it.
     """
 
     figure: str
@@ -47,8 +51,9 @@ class Paper:
     quick: int
     make: Callable[..., Experiment]
     read: Reader
-    draw: Callable[[pl.DataFrame, str], Any]
+    draw: Callable[[pl.DataFrame, str, str], Any]
     make_quick: Callable[..., Experiment] | None = None
+    needs: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -94,12 +99,13 @@ def _donations(experiment: Any, runs: Sequence[Run]) -> tuple[pl.DataFrame, list
     return kdd98.numbers(experiment, runs), kdd98.claims(experiment, runs)
 
 
-def _over_alpha(numbers: pl.DataFrame, title: str) -> Any:
-    return figures.errors_over(numbers, "alpha", "α", f"{title}, {numbers['donors'][0]}")
+def _over_alpha(numbers: pl.DataFrame, title: str, subtitle: str) -> Any:
+    donors = numbers["donors"][0]
+    return figures.errors_over(numbers, "alpha", "α", f"{title}, {donors}", subtitle, dodged=True)
 
 
-def _over_sizes(numbers: pl.DataFrame, title: str) -> Any:
-    return figures.errors_over(numbers, "size", "|D_test|", title, panels="alpha")
+def _over_sizes(numbers: pl.DataFrame, title: str, subtitle: str) -> Any:
+    return figures.errors_over(numbers, "size", "|D_test|", title, subtitle, panels="alpha")
 
 
 PAPER: Mapping[str, Paper] = {
@@ -113,7 +119,17 @@ PAPER: Mapping[str, Paper] = {
         _over_sizes,
     ),
     "sailing": Paper("Fig. 2", "sailing", sailing.RUNS, 6, sailing.experiment, _splits(sailing.claims), _over_sizes),
-    "kdd98": Paper("Fig. 3", "kdd98", kdd98.RUNS, 6, kdd98.experiment, _donations, _over_alpha, kdd98.quick_experiment),
+    "kdd98": Paper(
+        "Fig. 3",
+        "kdd98",
+        kdd98.RUNS,
+        6,
+        kdd98.experiment,
+        _donations,
+        _over_alpha,
+        kdd98.quick_experiment,
+        needs=("jax", "recurrent"),
+    ),
     "safe-improvement": Paper(
         "Fig. 4", "mountain-car", safe_improvement.RUNS, 6, safe_improvement.experiment, _gains, figures.gains_over_size
     ),
@@ -158,15 +174,21 @@ def reproduce(
     finally:
         clock.write()
     numbers, claims = paper.read(experiment, done)
-    settings = experiment.settings()
-    result = Result(name, settings, seed, count, numbers, claims, folder)
-    with whole_file(folder / "result.json") as beside:
-        beside.write_text(json.dumps(result.to_dict(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    chosen = [f"{option} = {value}" for option, value in (options or {}).items()] + ["quick"] * ("quick" in settings)
-    chart = paper.draw(numbers, ", ".join([f"{name}: {count} runs", *chosen]))
-    for kind in ("svg", "png"):
-        plotting.save(chart, folder / f"figure.{kind}")
+    result = Result(name, experiment.settings(), seed, count, numbers, claims, folder)
+    write_json(folder / "result.json", result.to_dict(), INDENT)
+    redraw(folder)
     return result
+
+
+def redraw(folder: str | Path) -> None:
+    """Draws the figure of a folder again, from its `result.json`; nothing is run."""
+    found = json.loads((Path(folder) / "result.json").read_text(encoding="utf-8"))
+    name, settings = found["experiment"], found["settings"]
+    title = f"{name}: {found['runs']} runs" + (", quick" if "quick" in settings else "")
+    numbers = pl.DataFrame(found["numbers"], infer_schema_length=None)
+    chart = PAPER[name].draw(numbers, title, settings["domain"])
+    for kind in ("svg", "png"):
+        plotting.save(chart, Path(folder) / f"figure.{kind}")
 
 
 def check(name: str, folder: Path, resume: bool) -> None:
@@ -174,8 +196,11 @@ def check(name: str, folder: Path, resume: bool) -> None:
     if name not in PAPER:
         hint = suggestion(name, PAPER) or f"; there are {', '.join(PAPER)}"
         raise UsageError(f"there is no experiment {name!r}{hint}")
+    paper = PAPER[name]
     plotting.picture_format(Path("figure.svg"))
-    plugins.registry().find("offpolicy_domains", PAPER[name].domain)
+    plugins.registry().find("offpolicy_domains", paper.domain)
+    if paper.needs is not None:
+        imported(*paper.needs, to=f"reproduce {name}")
     if (folder / FILE).exists() and not resume:
         raise already(folder / FILE)
 
@@ -186,10 +211,13 @@ class _Clock:
     def __init__(self, file: Path, workers: int, progress: Callable[[int, int], None] | None) -> None:
         self.file, self.workers, self.progress = file, workers, progress
         self.began, self.added = time.monotonic(), 0
+        self.found: int | None = None
 
     def advance(self, done: int, total: int) -> None:
-        """A run has ended."""
-        self.added += 1
+        """Told first how many runs are there already, then whenever one has ended."""
+        if self.found is None:
+            self.found = done
+        self.added = done - self.found
         if self.progress:
             self.progress(done, total)
 
@@ -197,7 +225,13 @@ class _Clock:
         """If there was any."""
         if not self.added:
             return
-        before = json.loads(self.file.read_text(encoding="utf-8")) if self.file.exists() else []
         taken = {"runs": self.added, "seconds": round(time.monotonic() - self.began, 1), "workers": self.workers}
-        with whole_file(self.file) as beside:
-            beside.write_text(json.dumps([*before, taken], indent=1) + "\n", encoding="utf-8")
+        write_json(self.file, [*self._earlier(), taken], INDENT)
+
+    def _earlier(self) -> list[Any]:
+        """What earlier calls noted; a damaged file is no reason to stop, it has only times."""
+        try:
+            noted = json.loads(self.file.read_bytes())
+        except (FileNotFoundError, ValueError):
+            return []
+        return noted if isinstance(noted, list) else []

@@ -71,7 +71,10 @@ def complete(
     resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Run]:
-    """All runs in their order; those that are in the folder already are not done again."""
+    """All runs in their order; those that are in the folder already are not done again.
+
+    `progress` is told how many there are at first, and after each run.
+    """
     about = {"experiment": experiment.name, "seed": seed, "settings": experiment.settings()}
     header = {"version": VERSION, "offpolicy": _core.__version__, **about}
     file = folder / FILE
@@ -80,11 +83,13 @@ def complete(
     with file.open("a", encoding="utf-8") as lines:
         if not done and not file.stat().st_size:
             _append(lines, header)
+        if progress:
+            progress(sum(index < runs for index in done), runs)
         for index, result in _results(experiment, seed, todo, workers or os.cpu_count() or 1):
             done[index] = result
             _append(lines, {"run": index, **result})
             if progress:
-                progress(len(done), runs)
+                progress(sum(index < runs for index in done), runs)
     if todo:
         lines_in_order = (json.dumps({"run": index, **done[index]}, allow_nan=False) for index in sorted(done))
         with whole_file(file) as beside:
@@ -107,17 +112,17 @@ def _finished(file: Path, header: dict[str, Any], resume: bool) -> dict[int, Run
         return {}
     if not resume:
         raise already(file)
-    text = file.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    first, *rest = whole.splitlines() or [""]
+    text = file.read_bytes()
+    whole = text[: text.rfind(b"\n") + 1]
+    first, *rest = whole.splitlines() or [b""]
     if whole and _head(file, first) != json.loads(json.dumps(header, allow_nan=False)):
         raise OffPolicyError(f"{file} has runs of other settings, or of another offpolicy; choose another folder")
     if whole != text:
-        file.write_text(whole, encoding="utf-8")
+        os.truncate(file, len(whole))
     return dict(_run(file, number, line) for number, line in enumerate(rest, start=2))
 
 
-def _head(file: Path, line: str) -> dict[str, Any]:
+def _head(file: Path, line: bytes) -> dict[str, Any]:
     """What the first line says; refuses runs that are written in another way than ours."""
     try:
         head: dict[str, Any] = {"version": 1, "offpolicy": _core.__version__, **json.loads(line)}
@@ -132,7 +137,7 @@ def _head(file: Path, line: str) -> dict[str, Any]:
     return head
 
 
-def _run(file: Path, number: int, line: str) -> tuple[int, Run]:
+def _run(file: Path, number: int, line: bytes) -> tuple[int, Run]:
     try:
         run = json.loads(line)
         return int(run.pop("run")), run

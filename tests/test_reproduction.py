@@ -1,0 +1,97 @@
+"""A reproduction of any experiment: what it needs, draws, notes of its time, and says where it is interrupted."""
+
+import json
+from dataclasses import replace
+
+import polars as pl
+import pytest
+from cli import offpolicy
+from coin import Coin
+from offpolicy.experiments import reproduction
+from offpolicy.experiments.reproduction import Paper
+
+
+class Flips(Coin):
+    def settings(self):
+        return super().settings() | {"domain": "Coin(sides=2)"}
+
+
+def numbers(experiment, runs):
+    return pl.DataFrame(runs), []
+
+
+def drawing(table, title, subtitle):
+    return table.to_dicts(), title, subtitle
+
+
+@pytest.fixture
+def saved(monkeypatch):
+    """What was drawn, by file; nothing is rendered."""
+    found = {}
+    monkeypatch.setattr(reproduction.plotting, "save", lambda chart, path: found.update({path: chart}))
+    return found
+
+
+@pytest.fixture
+def coin(monkeypatch, saved):
+    """A paper of one small experiment."""
+    paper = Paper("Fig. 0", "gymnasium", 5, 2, Flips, numbers, drawing)
+    monkeypatch.setattr(reproduction, "PAPER", {"coin": paper})
+    return paper
+
+
+def test_a_figure_is_drawn_again_from_the_result_alone(coin, saved, tmp_path):
+    result = reproduction.reproduce("coin", runs=2, out=tmp_path, workers=1)
+    assert (tmp_path / "result.json").read_text() == json.dumps(result.to_dict(), indent=1) + "\n"
+    chart = (result.numbers.to_dicts(), "coin: 2 runs", "Coin(sides=2)")
+    assert saved == {tmp_path / "figure.svg": chart, tmp_path / "figure.png": chart}
+    saved.clear()
+    (tmp_path / "runs.jsonl").unlink()
+    reproduction.redraw(tmp_path)
+    assert saved == {tmp_path / "figure.svg": chart, tmp_path / "figure.png": chart}
+
+
+def test_what_a_later_experiment_needs_is_asked_for_before_any_run(coin, tmp_path, monkeypatch):
+    lacking = replace(coin, needs=("no_such_module", "recurrent"))
+    monkeypatch.setattr(reproduction, "PAPER", {"coin": coin, "other": lacking})
+    run = offpolicy("reproduce", "all", "--quick", "--workers", 1, "--out", tmp_path)
+    assert run.code == 1
+    assert "to reproduce other, install the extra 'recurrent': pip install 'offpolicy[recurrent]'" in run.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_donations_need_jax():
+    assert reproduction.PAPER["kdd98"].needs == ("jax", "recurrent")
+
+
+def reproduced(folder, runs, **options):
+    reproduction.reproduce("coin", out=folder, runs=runs, workers=1, **options)
+    return [call["runs"] for call in json.loads((folder / "time.json").read_text())]
+
+
+def test_the_time_is_that_of_the_runs_of_a_call(coin, tmp_path):
+    assert reproduced(tmp_path, 3) == [3]
+    assert reproduced(tmp_path, 5, resume=True) == [3, 2]
+    assert reproduced(tmp_path, 5, resume=True) == [3, 2]
+
+
+@pytest.mark.parametrize("damaged", [b"[{", b"\xff\xfe", b"", b"{}"])
+def test_a_damaged_time_costs_no_result(coin, tmp_path, damaged):
+    (tmp_path / "time.json").write_bytes(damaged)
+    assert reproduced(tmp_path, 2) == [2]
+    assert (tmp_path / "result.json").exists()
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_an_interrupted_command_says_where_the_runs_are_if_there_are_any(coin, tmp_path, monkeypatch, begun):
+    def interrupted(*_, **__):
+        if begun:
+            (tmp_path / "coin").mkdir()
+            (tmp_path / "coin" / "runs.jsonl").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reproduction, "reproduce", interrupted)
+    run = offpolicy("reproduce", "coin", "--out", tmp_path)
+    assert run.code == 130
+    where = f": the runs that were done are in {tmp_path / 'coin'}; --resume goes on" if begun else " before any run"
+    assert run.err == f"interrupted{where}\n"
