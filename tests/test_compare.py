@@ -126,6 +126,7 @@ def test_the_figure_has_a_panel_a_policy_and_a_series_an_estimator(found):
         ({"estimators": []}, "at least one"),
         ({"estimators": ["dr", "dr"]}, "a name of its own"),
         ({"estimators": [3]}, "an id or a function"),
+        ({"estimators": ["step-is", "mc"]}, "'mc' is the value of the behaviour policy, whatever the target"),
         ({"runs": 0}, "runs must be a whole number of at least 1, not 0"),
         ({"runs": 2.5}, "runs must be a whole number"),
         ({"workers": 0}, "workers must be a whole number of at least 1"),

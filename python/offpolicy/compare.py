@@ -164,6 +164,11 @@ def _estimators(estimators: Any) -> tuple[list[str], dict[str, Estimator]]:
         raise UsageError("compare needs at least one estimator")
     if ids:
         check_ids(ids)
+    if "mc" in ids:
+        others = ", ".join(name for name in ESTIMATORS if name != "mc")
+        raise UsageError(
+            f"estimator 'mc' is the value of the behaviour policy, whatever the target; choose of {others}"
+        )
     if len(functions) + len(set(ids)) < len(given) or set(functions) & set(ESTIMATORS):
         raise UsageError("every estimator needs a name of its own, and a function none that is an id")
     return ids, functions
