@@ -48,7 +48,7 @@ def whole(name: str, number: Any, least: int | None = None, most: str = "") -> i
     return operator.index(number)
 
 
-def read_policies(policy: Any) -> dict[str, Policy]:
+def read_policies(policy: Any, argument: str = "policy") -> dict[str, Policy]:
     """Target policies by name; one alone has the name that `evaluate` gives it."""
     if isinstance(policy, list | tuple):
         raise UsageError(
@@ -57,7 +57,7 @@ def read_policies(policy: Any) -> dict[str, Policy]:
         )
     found = dict(policy) if isinstance(policy, Mapping) else {TARGET: policy}
     if not found:
-        raise UsageError("policy= names no policy")
+        raise UsageError(f"{argument}= names no policy")
     for name, each in found.items():
         if name == BEHAVIOR:
             raise UsageError(f"{BEHAVIOR!r} is the name of the behaviour policy; choose another for a target policy")
