@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from offpolicy import _core, plotting
-from offpolicy.arguments import read_domain, read_fitter, read_policies, whole
+from offpolicy.arguments import is_number, read_domain, read_fitter, read_policies, whole
 from offpolicy.errors import UsageError
 from offpolicy.estimators import ESTIMATORS, check_ids
 from offpolicy.experiments import figures
@@ -160,7 +160,7 @@ def _known(truth: Any, policies: Mapping[str, Policy]) -> dict[str, tuple[float,
         given = ", ".join(map(str, truth)) if isinstance(truth, Mapping) else repr(truth)
         raise UsageError(f"truth= must have the policies {', '.join(policies)}, not {given}")
     for name, value in truth.items():
-        if not isinstance(value, int | float | np.floating) or not math.isfinite(value):
+        if not (is_number(value) and math.isfinite(value)):
             raise UsageError(f"truth= of policy {name!r} must be a finite number, not {value!r}")
     return {name: (float(truth[name]), 0.0) for name in policies}
 
