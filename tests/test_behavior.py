@@ -236,6 +236,7 @@ REFUSED = {
     ),
     "no folds": ({"folds": 0}, WALK, "folds must be at least 1, not 0"),
     "less than nothing": ({"smoothing": -1.0}, WALK, "smoothing must be at least 0 and finite, not -1"),
+    "no number": ({"smoothing": "x"}, WALK, "smoothing must be at least 0 and finite, not 'x'"),
     "one class": ({"classifier": LogisticRegression()}, WALK, "the classifier cannot be fitted to"),
 }
 

@@ -15,6 +15,11 @@ from offpolicy.policies import Mixture as Mixed
 from offpolicy.protocols import LoggedDomain
 
 
+class Silent:
+    def candidates(self, log, domain):
+        return None
+
+
 def bits(result):
     """Every number as its exact hexadecimal."""
     document = result.to_dict() | {"sources": None}
@@ -96,8 +101,14 @@ def test_a_generator_that_is_named_gets_the_fitter():
         ({"behavior": EAGER}, "name of the behaviour policy"),
         (Proposing([]), "generator Proposing has no candidate"),
         (Proposing([EAGER]), "FromCallable where an offpolicy.Candidate is due"),
-        (Proposing([op.Candidate("a", EAGER)] * 2), "'a' twice"),
-        (Proposing([op.Candidate("a", EAGER, 1.0)]), "train_fraction of 'a'"),
+        (Proposing([op.Candidate("a", EAGER)] * 2), "generator Proposing gives the name 'a' twice$"),
+        (Proposing([op.Candidate("", EAGER)]), "generator Proposing gives an empty name$"),
+        (Proposing([op.Candidate(3, EAGER)]), "generator Proposing gives the name 3, which is no text$"),
+        (Proposing([op.Candidate("a", 3)]), "generator Proposing: policy 'a' is a int without probabilities"),
+        (Proposing([op.Candidate("a", EAGER, 1.0)]), "train_fraction of 'a' .* not 1.0"),
+        (Proposing([op.Candidate("a", EAGER, "x")]), "train_fraction of 'a' .* not 'x'"),
+        (Proposing([op.Candidate("a", EAGER, 0.5, 3)]), "model of 'a' is a int without values"),
+        (Silent(), "generator Silent gives a NoneType where candidates are due"),
         (3, "generator= takes a name"),
         ("mixtures", "did you mean 'mixture'"),
     ],

@@ -126,11 +126,15 @@ def test_the_figure_has_a_panel_a_policy_and_a_series_an_estimator(found):
         ({"estimators": []}, "at least one"),
         ({"estimators": ["dr", "dr"]}, "a name of its own"),
         ({"estimators": [3]}, "an id or a function"),
+        ({"estimators": 3}, "an id or a function of a frame, not 3"),
+        ({"estimators": ["step-is", "mc"]}, "'mc' is the value of the behaviour policy, whatever the target"),
         ({"runs": 0}, "runs must be a whole number of at least 1, not 0"),
         ({"runs": 2.5}, "runs must be a whole number"),
         ({"workers": 0}, "workers must be a whole number of at least 1"),
         ({"seed": -1}, "seed must be a whole number of at least 0"),
         ({"sizes": [10.5]}, "a size must be a whole number"),
+        ({"sizes": 2.5}, "a size must be a whole number of at least 1, not 2.5"),
+        ({"truth": 3}, "truth= must have the policies eager, not 3"),
         ({"truth": {"eager": float("nan")}}, "must be a finite number, not nan"),
         ({"fitter": 3}, "fitter= takes a name or an object"),
         ({"sizes": [1]}, "cannot be cut into 2 folds"),
@@ -156,12 +160,36 @@ def test_what_is_no_policy_or_domain_is_refused():
         op.compare(WALK, {"new": 3})
     with pytest.raises(op.UsageError, match="takes a name or a domain"):
         op.compare(3, EAGER)
+    with pytest.raises(op.UsageError, match="policies= names no policy"):
+        op.compare(WALK, {})
+
+
+class Unsimulated(Walk):
+    simulate = None
+
+
+LOGGED = op.LoggedDomain(("place",), 3, WALK.horizon, WALK.reward_range)
+
+
+@pytest.mark.parametrize(
+    ("domain", "says"),
+    [(LOGGED, "LoggedDomain has no behavior"), (Unsimulated(), "Unsimulated has no simulate")],
+)
+def test_what_cannot_be_simulated_is_refused(domain, says):
+    with pytest.raises(op.UsageError, match=f"compare makes its logs with a simulator, and {says}"):
+        op.compare(domain, EAGER)
 
 
 def test_a_size_may_be_smaller_than_folds_that_nobody_needs():
     found = op.compare(WALK, EAGER, estimators="step-is", sizes=np.array([1, 1]), runs=1, truth={"eager": 0.0})
     assert found.table.height == 1
     assert found.table["rmse_error"][0] is None
+
+
+def test_a_single_size_needs_no_list():
+    settings = {"estimators": "step-is", "runs": 2, "truth": {"eager": 0.0}}
+    one, listed = (op.compare(WALK, EAGER, sizes=sizes, **settings) for sizes in (20, [20]))
+    assert one.table.equals(listed.table)
 
 
 def test_the_error_of_a_shared_truth_counts():

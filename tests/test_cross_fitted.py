@@ -129,6 +129,7 @@ def test_progress_counts_folds(walked):
 @pytest.mark.parametrize(
     ("options", "kind", "says"),
     [
+        ({"folds": 2**32}, op.UsageError, "folds must be at most 2147483648, not 4294967296"),
         ({"folds": 1}, op.UsageError, "folds must be a whole number from 2 to the number of episodes, not 1"),
         ({"folds": 2.5}, op.UsageError, "not 2.5"),
         ({"folds": 201}, op.UsageError, "from 2 to the number of episodes, 200, not 201"),

@@ -156,6 +156,7 @@ def test_what_cannot_be_evaluated_is_refused_before_anything_is_estimated(tmp_pa
         ({"train_fraction": 1.0}, "train_fraction must be between 0 and 1, not 1.0"),
         ({"behavior": "count"}, "behavior= takes 'counts', an op.Grid or a classifier"),
         ({"behavior": "counts", "smoothing": -1.0}, "smoothing must be at least 0"),
+        ({"behavior": "counts", "smoothing": "x"}, "smoothing must be at least 0 and finite, not 'x'"),
         ({"discount": 1.5}, "discount must be between 0 and 1, not 1.5"),
         ({"horizon": 2.5}, "horizon must be a whole number of at least 1, not 2.5"),
         ({"order": "some"}, "order must be one of"),

@@ -65,8 +65,18 @@ def test_the_figure_has_a_bar_from_score_to_value_and_the_line_of_the_behaviour_
     assert layers["bar"]["encoding"]["x"]["title"] == "value by step-is"
     (line,) = spec["datasets"][layers["rule"]["data"]["name"]]
     assert line["value"] == best.behavior.value
-    assert spec["title"]["text"] == f"Safe improvement: {best.winner} is taken"
-    assert f"{len(POLICIES)} candidates by step-is" in spec["title"]["subtitle"][0]
+    assert f"{len(POLICIES)} candidates by step-is" in spec["title"]["subtitle"][-1]
+
+
+def test_the_title_says_what_the_conclusion_says():
+    sure, doubtful, kept = (by_policies(caution=caution) for caution in (2.0, 1.0, 100.0))
+    titles = [result.plot().to_dict()["title"] for result in (sure, doubtful, kept)]
+    said = [f"{sure.winner} is taken", f"{doubtful.winner} is taken with care", "the behaviour policy stays"]
+    assert [title["text"] for title in titles] == [f"Safe improvement: {words}" for words in said]
+    told = "the verdict on its weights is unusable"
+    assert [title["subtitle"][0] == told for title in titles] == [False, True, False]
+    assert doubtful.conclusion.startswith("take with care")
+    assert told in doubtful.conclusion
 
 
 def test_a_wild_candidate_does_not_hide_the_others():

@@ -77,6 +77,11 @@ def test_a_fitter_may_be_named(monkeypatch):
     assert len(list(op.generator("mixture", fitter="mine", splits=(0.5,)).candidates(LOG, WALK))) == 10
 
 
+def test_splits_and_rates_may_come_once():
+    mixture = Mixture(Opposed(), splits=iter([0.5]), alphas=(n / 2 for n in range(2)))
+    assert [candidate.policy.alpha for candidate in mixture.candidates(LOG, WALK)] == [0.0, 0.5]
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -85,6 +90,8 @@ def test_a_fitter_may_be_named(monkeypatch):
         ({"splits": ()}, "splits must be shares between 0 and 1"),
         ({"alphas": (1.1,)}, "alphas must be from 0 to 1"),
         ({"alphas": ()}, "alphas must be from 0 to 1"),
+        ({"splits": 0.5}, "splits must be shares between 0 and 1, not 0.5"),
+        ({"alphas": ("x",)}, "alphas must be from 0 to 1"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, says):

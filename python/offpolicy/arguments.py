@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
-
-import numpy as np
 
 from offpolicy import plugins
 from offpolicy.errors import UsageError
 from offpolicy.estimators import check_ids
+from offpolicy.folds import MOST_FOLDS
 from offpolicy.grid import Grid
 from offpolicy.parted_log import Parts
 from offpolicy.plan import BEHAVIOR, TARGET, Settings
@@ -26,7 +27,10 @@ def read_parts(folds: Any, train_fraction: Any, seed: int) -> Parts:
     """k folds, 2 by default, or the two parts of a split."""
     whole("seed", seed)
     if train_fraction is None:
-        return Parts.folds(2 if folds is None else whole("folds", folds, 2, "the number of episodes"), seed)
+        count = 2 if folds is None else whole("folds", folds, 2, "the number of episodes")
+        if count > MOST_FOLDS:
+            raise UsageError(f"folds must be at most {MOST_FOLDS}, not {count}")
+        return Parts.folds(count, seed)
     if folds is not None:
         raise UsageError("give folds or train_fraction, not both")
     return Parts.train_and_test(read_fraction(train_fraction), seed)
@@ -34,9 +38,21 @@ def read_parts(folds: Any, train_fraction: Any, seed: int) -> Parts:
 
 def read_fraction(train_fraction: Any) -> float:
     """How much of a log goes to a model: some of it, but not all."""
-    if not (isinstance(train_fraction, int | float | np.floating) and 0 < train_fraction < 1):
+    if not (is_number(train_fraction) and 0 < train_fraction < 1):
         raise UsageError(f"train_fraction must be between 0 and 1, not {train_fraction!r}")
     return float(train_fraction)
+
+
+def is_number(value: Any) -> bool:
+    """A real one of any type, and no truth value."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def at_least_0(name: str, number: Any) -> float:
+    """A finite number of any type, not below 0."""
+    if not (is_number(number) and 0 <= number < math.inf):
+        raise UsageError(f"{name} must be at least 0 and finite, not {number!r}")
+    return float(number)
 
 
 def whole(name: str, number: Any, least: int | None = None, most: str = "") -> int:
@@ -48,7 +64,7 @@ def whole(name: str, number: Any, least: int | None = None, most: str = "") -> i
     return operator.index(number)
 
 
-def read_policies(policy: Any) -> dict[str, Policy]:
+def read_policies(policy: Any, argument: str = "policy") -> dict[str, Policy]:
     """Target policies by name; one alone has the name that `evaluate` gives it."""
     if isinstance(policy, list | tuple):
         raise UsageError(
@@ -57,7 +73,7 @@ def read_policies(policy: Any) -> dict[str, Policy]:
         )
     found = dict(policy) if isinstance(policy, Mapping) else {TARGET: policy}
     if not found:
-        raise UsageError("policy= names no policy")
+        raise UsageError(f"{argument}= names no policy")
     for name, each in found.items():
         if name == BEHAVIOR:
             raise UsageError(f"{BEHAVIOR!r} is the name of the behaviour policy; choose another for a target policy")
@@ -80,17 +96,18 @@ def read_fitter(fitter: Any) -> ModelFitter:
     return found
 
 
-def read_behavior(behavior: Any, smoothing: float) -> dict[str, Any] | None:
+def read_behavior(behavior: Any, smoothing: Any) -> dict[str, Any] | None:
     """How `behavior_column` is to estimate π0; None where it is logged."""
     if behavior is None:
         return None
+    added = {"smoothing": at_least_0("smoothing", smoothing)}
     if isinstance(behavior, Grid):
-        return {"aggregate": behavior, "smoothing": smoothing}
+        return {"aggregate": behavior} | added
     if callable(getattr(behavior, "predict_proba", None)):
-        return {"classifier": behavior, "smoothing": smoothing}
+        return {"classifier": behavior} | added
     if not isinstance(behavior, str) or behavior != COUNTS:
         raise UsageError(f"behavior= takes {COUNTS!r}, an op.Grid or a classifier with predict_proba, not {behavior!r}")
-    return {"smoothing": smoothing}
+    return added
 
 
 def read_estimators(estimators: Any, beside: Sequence[str]) -> list[str] | None:

@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from offpolicy.arguments import at_least_0
 from offpolicy.columns import ESTIMATED, Columns
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.folds import fold_of
@@ -109,6 +110,7 @@ def estimate_behavior(
     """
     if folds < 1:
         raise UsageError(f"folds must be at least 1, not {folds}")
+    smoothing = at_least_0("smoothing", smoothing)
     source = open_log(log)
     query = source.frame if isinstance(source, FrameSource) else source.lazy()
     column = behavior_column(
@@ -141,8 +143,6 @@ def behavior_column(
 
     `keep` lives as long as the expression (the owner of a temporary file).
     """
-    if not 0 <= smoothing < float("inf"):
-        raise UsageError(f"smoothing must be at least 0 and finite, not {smoothing}")
     columns, available = columns or Columns(), open_log(log).columns
     states = list(columns.states(available, domain.state_columns))
     episode, action = (columns.need(role, available) for role in ("episode", "action"))

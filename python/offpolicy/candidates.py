@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from offpolicy import plugins
+from offpolicy.arguments import is_number
 from offpolicy.errors import PluginError, UsageError
 from offpolicy.plan import BEHAVIOR
 from offpolicy.protocols import Candidate, Generator, ModelFitter, Policy, Setting
@@ -23,7 +24,7 @@ def find_candidates(
     'even'
     """
     if isinstance(generator, Mapping):
-        return _checked([_candidate(name, policy) for name, policy in generator.items()], "generator=", UsageError)
+        return _checked([Candidate(name, policy) for name, policy in generator.items()], "generator=", UsageError)
     who = f"generator {generator!r}" if isinstance(generator, str) else f"generator {type(generator).__name__}"
     made = _make(generator, fitter) if isinstance(generator, str) else generator
     if not callable(getattr(made, "candidates", None)):
@@ -31,7 +32,10 @@ def find_candidates(
             f"generator= takes a name, an object with candidates(log, domain) or a mapping of names to policies, not "
             f"{type(generator).__name__}"
         )
-    return _checked(list(made.candidates(log, domain)), who, PluginError)
+    found = made.candidates(log, domain)
+    if not isinstance(found, Iterable):
+        raise PluginError(f"{who} gives a {type(found).__name__} where candidates are due")
+    return _checked(list(found), who, PluginError)
 
 
 def _make(name: str, fitter: str | ModelFitter) -> Generator:
@@ -40,27 +44,35 @@ def _make(name: str, fitter: str | ModelFitter) -> Generator:
     return plugins.generator(name, **options)
 
 
-def _candidate(name: str, policy: Any) -> Candidate:
-    if not callable(getattr(policy, "probabilities", None)):
-        raise UsageError(f"policy {name!r} is a {type(policy).__name__} without probabilities(states, step)")
-    return Candidate(name, policy)
-
-
 def _checked(found: list[Candidate], who: str, error: type[UsageError | PluginError]) -> list[Candidate]:
     if not found:
         raise error(f"{who} has no candidate")
     names: set[str] = set()
     for candidate in found:
-        if not isinstance(candidate, Candidate):
-            raise error(f"{who} gives a {type(candidate).__name__} where an offpolicy.Candidate is due")
-        if not isinstance(candidate.name, str) or not candidate.name or candidate.name in names:
-            raise error(f"{who} gives the name {candidate.name!r} twice, or it is no text")
-        if candidate.name == BEHAVIOR:
-            raise error(f"{who}: {BEHAVIOR!r} is the name of the behaviour policy; choose another for a candidate")
-        if not 0 <= candidate.train_fraction < 1:
-            raise error(
-                f"{who}: train_fraction of {candidate.name!r} must be from 0 up to, not including, 1, not "
-                f"{candidate.train_fraction}"
-            )
+        fault = _fault(candidate, names)
+        if fault is not None:
+            raise error(f"{who}{fault}")
         names.add(candidate.name)
     return found
+
+
+def _fault(candidate: Any, names: set[str]) -> str | None:
+    """What is wrong with a candidate, after others of these names, as the end of a sentence."""
+    if not isinstance(candidate, Candidate):
+        return f" gives a {type(candidate).__name__} where an offpolicy.Candidate is due"
+    name, policy, fraction, model = candidate.name, candidate.policy, candidate.train_fraction, candidate.model
+    if not isinstance(name, str):
+        return f" gives the name {name!r}, which is no text"
+    if not name:
+        return " gives an empty name"
+    if name in names:
+        return f" gives the name {name!r} twice"
+    if name == BEHAVIOR:
+        return f": {BEHAVIOR!r} is the name of the behaviour policy; choose another for a candidate"
+    if not callable(getattr(policy, "probabilities", None)):
+        return f": policy {name!r} is a {type(policy).__name__} without probabilities(states, step)"
+    if not (is_number(fraction) and 0 <= fraction < 1):
+        return f": train_fraction of {name!r} must be from 0 up to, not including, 1, not {fraction!r}"
+    if model is not None and not callable(getattr(model, "values", None)):
+        return f": the model of {name!r} is a {type(model).__name__} without values(policy, horizon, discount)"
+    return None

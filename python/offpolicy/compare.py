@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from offpolicy import _core, plotting
-from offpolicy.arguments import read_domain, read_fitter, read_policies, whole
+from offpolicy.arguments import is_number, read_domain, read_fitter, read_policies, whole
 from offpolicy.errors import UsageError
 from offpolicy.estimators import ESTIMATORS, check_ids
 from offpolicy.experiments import figures
@@ -60,7 +60,7 @@ def compare(
     policies: Mapping[str, Policy],
     *,
     estimators: Sequence[str | Estimator] = ("step-is", "step-wis", "dr"),
-    sizes: Sequence[int] = (100, 1000),
+    sizes: int | Sequence[int] = (100, 1000),
     runs: int = 100,
     fitter: str | ModelFitter = "tabular",
     folds: int = 2,
@@ -85,7 +85,7 @@ def compare(
         Ids of `evaluate`, and functions of a frame with the columns of `evaluate` and `ratio`, sorted by episode and
         step, that return an estimate; a function is listed under its `__name__`.
     sizes, runs
-        How many episodes the logs have, and how many logs of each size.
+        How many episodes the logs have, one number or several, and how many logs of each size.
     fitter, folds
         The models of estimators that need one, and into how many parts a log is cut to fit them on other episodes.
     baseline
@@ -113,15 +113,15 @@ def compare(
     >>> found.table.filter(size=200).sort("rmse")["estimator"].to_list()
     ['dr', 'step-is', 'zero']
     """
-    world: Any = read_domain(domain, None, None)
-    targets = read_policies(policies)
+    world = _simulator(domain)
+    targets = read_policies(policies, "policies")
     ids, functions = _estimators(estimators)
     fit = read_fitter(fitter) if functions or needs_model(ids) else None
-    sizes = _sizes(sizes, whole("folds", folds, 2) if fit else 1)
+    numbers = _sizes(sizes, whole("folds", folds, 2) if fit else 1)
     limits = {"runs": (runs, 1), "workers": (workers, 1), "seed": (seed, 0), "truth_episodes": (truth_episodes, 2)}
     for name, (number, least) in limits.items():
         whole(name, number, least)
-    experiment = Comparison(world, targets, ids, functions, sizes, fit, folds, baseline)
+    experiment = Comparison(world, targets, ids, functions, numbers, fit, folds, baseline)
     known = _known(truth, targets) if truth is not None else true_values(world, targets, truth_episodes, seed)
     scratch = ScratchFolder() if out is None else None
     folder = scratch.path if scratch else Path(str(out))
@@ -130,6 +130,18 @@ def compare(
     values = [{"policy": name, "value": value, "std_error": error} for name, (value, error) in known.items()]
     settings = experiment.settings() | {"runs": runs, "seed": seed}
     return Compared(pl.DataFrame(_rows(experiment, done, known)), pl.DataFrame(values), settings)
+
+
+def _simulator(domain: Any) -> Domain:
+    found: Any = read_domain(domain, None, None)
+    for member in ("behavior", "simulate"):
+        if getattr(found, member, None) is None:
+            raise UsageError(
+                f"compare makes its logs with a simulator, and {type(found).__name__} has no {member}: give a domain "
+                "that can be simulated"
+            )
+    world: Domain = found
+    return world
 
 
 def _rows(
@@ -145,18 +157,20 @@ def _rows(
     return rows
 
 
-def _known(truth: Mapping[str, float], policies: Mapping[str, Policy]) -> dict[str, tuple[float, float]]:
-    if set(truth) != set(policies):
-        raise UsageError(f"truth= must have the policies {', '.join(policies)}, not {', '.join(truth)}")
+def _known(truth: Any, policies: Mapping[str, Policy]) -> dict[str, tuple[float, float]]:
+    if not isinstance(truth, Mapping) or set(truth) != set(policies):
+        given = ", ".join(map(str, truth)) if isinstance(truth, Mapping) else repr(truth)
+        raise UsageError(f"truth= must have the policies {', '.join(policies)}, not {given}")
     for name, value in truth.items():
-        if not isinstance(value, int | float | np.floating) or not math.isfinite(value):
+        if not (is_number(value) and math.isfinite(value)):
             raise UsageError(f"truth= of policy {name!r} must be a finite number, not {value!r}")
     return {name: (float(truth[name]), 0.0) for name in policies}
 
 
 def _estimators(estimators: Any) -> tuple[list[str], dict[str, Estimator]]:
     """Ids, and functions by their names."""
-    given = [estimators] if isinstance(estimators, str) or callable(estimators) else list(estimators)
+    one_alone = isinstance(estimators, str) or callable(estimators) or not isinstance(estimators, Iterable)
+    given = [estimators] if one_alone else list(estimators)
     ids = [one for one in given if isinstance(one, str)]
     for one in given:
         if not isinstance(one, str) and not callable(one):
@@ -166,6 +180,11 @@ def _estimators(estimators: Any) -> tuple[list[str], dict[str, Estimator]]:
         raise UsageError("compare needs at least one estimator")
     if ids:
         check_ids(ids)
+    if "mc" in ids:
+        others = ", ".join(name for name in ESTIMATORS if name != "mc")
+        raise UsageError(
+            f"estimator 'mc' is the value of the behaviour policy, whatever the target; choose of {others}"
+        )
     if len(functions) + len(set(ids)) < len(given) or set(functions) & set(ESTIMATORS):
         raise UsageError("every estimator needs a name of its own, and a function none that is an id")
     return ids, functions
@@ -173,7 +192,8 @@ def _estimators(estimators: Any) -> tuple[list[str], dict[str, Estimator]]:
 
 def _sizes(sizes: Any, folds: int) -> list[int]:
     """In order, each once."""
-    found = sorted({whole("a size", size, 1) for size in sizes})
+    given = sizes if isinstance(sizes, Iterable) else [sizes]
+    found = sorted({whole("a size", size, 1) for size in given})
     if not found:
         raise UsageError("compare needs at least one size")
     if found[0] < folds:

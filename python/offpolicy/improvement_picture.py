@@ -25,13 +25,13 @@ def picture(result: Improvement) -> alt.LayerChart:
     rows = result.candidates.with_columns(winner=pl.col("candidate") == result.winner)
     scale = alt.Scale(domain=[low, high], nice=False, zero=False)
     charts = alt.layer(*_behavior(result, scale), *_candidates(rows, result, scale))
-    taken = "the behaviour policy stays" if result.winner == BEHAVIOR else f"{result.winner} is taken"
     count = result.number_of_candidates
-    said = [f"{count} candidates by {result.estimator}: a bar from the score, {result.bound}, to the value"]
+    said = [] if result.verdict is None or result.trusted else [f"the verdict on its weights is {result.verdict.level}"]
+    said += [f"{count} candidates by {result.estimator}: a bar from the score, {result.bound}, to the value"]
     said += ["bars that reach beyond the axis are cut"] if cut else []
     said += ["a ring is a value without a score"] if rows["score"].null_count() else []
     title = alt.TitleParams(
-        f"Safe improvement: {taken}",
+        f"Safe improvement: {taken(result)}",
         subtitle=said,
         anchor="start",
         frame="group",
@@ -46,6 +46,13 @@ def picture(result: Improvement) -> alt.LayerChart:
         .configure_axis(gridColor="#eeeeee", labelColor=INK, titleColor=INK, titleFontWeight="normal", titleFontSize=12)
     )
     return whole
+
+
+def taken(result: Improvement) -> str:
+    """The conclusion in a few words."""
+    if result.winner == BEHAVIOR:
+        return "the behaviour policy stays"
+    return f"{result.winner} is taken" + ("" if result.trusted else " with care")
 
 
 def limits(result: Improvement) -> tuple[float, float, bool]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from offpolicy import intervals
+from offpolicy.arguments import at_least_0, is_number
 from offpolicy.bounds import Bounds
 from offpolicy.errors import UsageError
 from offpolicy.estimate import Estimate
@@ -54,15 +55,13 @@ class LowerBound:
             if confidence is not None or bounds is not None:
                 what = "bounds are" if confidence is None else "confidence is"
                 raise UsageError(f'{what} for the lower end of an interval: name it, as in interval="t"')
-            c = CAUTION if caution is None else float(caution)
-            if not 0 <= c < math.inf:
-                raise UsageError(f"caution must be at least 0 and finite, not {caution}")
+            c = CAUTION if caution is None else at_least_0("caution", caution)
             return cls(c, None, NORMAL.cdf(-c))
         if caution is not None:
             raise UsageError("give caution=, the C of V − Cσ, or interval=, not both")
         level = CONFIDENCE if confidence is None else confidence
-        if not 0.5 < level < 1:
-            raise UsageError(f"confidence of a lower bound must be above 0.5 and below 1, not {level}")
+        if not (is_number(level) and 0.5 < level < 1):
+            raise UsageError(f"confidence of a lower bound must be above 0.5 and below 1, not {level!r}")
         intervals.check(method, level, "lower")
         return cls(None, method, 1 - level, bounds)
 

@@ -7,11 +7,12 @@ for every |D_train|/|D| and every α. A candidate is scored on D ∖ D_train, wi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from offpolicy import plugins
+from offpolicy.arguments import is_number
 from offpolicy.errors import UsageError
 from offpolicy.folds import split
 from offpolicy.policies import Mixture as MixedPolicy
@@ -42,10 +43,13 @@ class Mixture:
 
     def __post_init__(self) -> None:
         """Refuses splits that leave nothing to train or to evaluate on."""
-        if not self.splits or any(not 0 < fraction < 1 for fraction in self.splits):
-            raise UsageError(f"splits must be shares between 0 and 1, not {self.splits}")
-        if not self.alphas or any(not 0 <= alpha <= 1 for alpha in self.alphas):
-            raise UsageError(f"alphas must be from 0 to 1, not {self.alphas}")
+        splits, alphas = (tuple(given) if isinstance(given, Iterable) else () for given in (self.splits, self.alphas))
+        if not splits or any(not (is_number(fraction) and 0 < fraction < 1) for fraction in splits):
+            raise UsageError(f"splits must be shares between 0 and 1, not {splits or self.splits}")
+        if not alphas or any(not (is_number(alpha) and 0 <= alpha <= 1) for alpha in alphas):
+            raise UsageError(f"alphas must be from 0 to 1, not {alphas or self.alphas}")
+        object.__setattr__(self, "splits", splits)  # an iterator gives its numbers once
+        object.__setattr__(self, "alphas", alphas)
 
     def candidates(self, log: Any, domain: Setting) -> Iterator[Candidate]:
         """A model for each split, and its optimal policy mixed with the behaviour policy at each α."""
