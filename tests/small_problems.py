@@ -118,6 +118,13 @@ class Problem:
         return self._made[key]
 
     @cached_property
+    def _steps(self) -> tuple:
+        """c_t and r_t of each trajectory, up to H."""
+        log = reference.absorbed([reference.exact_steps(rows) for _, rows in self.law], self.horizon)
+        c = np.array([[float(x) for x in reference.cumulative_ratios(steps)[1:]] for steps in log])
+        return c, np.array([[float(step.reward) for step in steps] for steps in log])
+
+    @cached_property
     def _made(self) -> dict:
         return {}
 
@@ -135,8 +142,8 @@ class Given:
         return pl.DataFrame({"episode": self.ids, "value": values})
 
     def steps(self, policy, *roles, horizon=None):
-        c = np.array([[float(self.problem.weights[k])] for k in self.chosen])
-        yield Steps(pl.Series(self.ids), c, {})
+        c, rewards = (each[list(self.chosen)] for each in self.problem._steps)
+        yield Steps(pl.Series(self.ids), c, {"reward": rewards} if "reward" in roles else {})
 
     def once(self, key, make):
         return make()
