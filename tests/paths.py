@@ -132,33 +132,40 @@ def annotated(steps, behavior, target, q_hat=None, r_hat=None):
     return found
 
 
-def moments(process, behavior, target, estimator, q_hat=None, r_hat=None):
+def moments(process, behavior, target, estimator, q_hat=None, r_hat=None, baseline=0):
     """Mean and variance of an estimator's value over all trajectories."""
+    options = process.discount, process.horizon, baseline
     weighed = [
-        (
-            p,
-            reference.per_trajectory(
-                annotated(steps, behavior, target, q_hat, r_hat), estimator, process.discount, 0, 0
-            ),
-        )
+        (p, reference.per_trajectory(annotated(steps, behavior, target, q_hat, r_hat), estimator, *options))
         for p, steps in process.paths(behavior)
     ]
     mean = sum(p * x for p, x in weighed)
     return mean, sum(p * (x - mean) ** 2 for p, x in weighed)
 
 
-def influence_variance(process, behavior, target, estimator):
-    """E[ψ²] of `wis` or `step-wis` with the true means: ended episodes keep their weight."""
+def influence_variance(process, behavior, target, estimator, q_hat=None):
+    """E[ψ²] of `wis`, `step-wis` or `wdr` with the true means: ended episodes keep their weight."""
     horizon, gamma = process.horizon, process.discount
     log = [
-        (p, reference.absorbed([annotated(steps, behavior, target)], horizon)[0])
+        (p, reference.absorbed([annotated(steps, behavior, target, q_hat)], horizon)[0])
         for p, steps in process.paths(behavior)
     ]
     weighed = [(p, reference.cumulative_ratios(steps), steps) for p, steps in log]
     if estimator == "wis":
         v = sum(p * c[horizon] * reference.discounted_return(steps, gamma) for p, c, steps in weighed)
         return sum(p * (c[horizon] * (reference.discounted_return(steps, gamma) - v)) ** 2 for p, c, steps in weighed)
-    v = [sum(p * c[t + 1] * steps[t].reward for p, c, steps in weighed) for t in range(horizon)]
-    return sum(
-        p * sum(gamma**t * c[t + 1] * (steps[t].reward - v[t]) for t in range(horizon)) ** 2 for p, c, steps in weighed
-    )
+    if estimator == "step-wis":
+        v = [sum(p * c[t + 1] * steps[t].reward for p, c, steps in weighed) for t in range(horizon)]
+        return sum(
+            p * sum(gamma**t * c[t + 1] * (steps[t].reward - v[t]) for t in range(horizon)) ** 2
+            for p, c, steps in weighed
+        )
+    a = [sum(p * c[t + 1] * (steps[t].reward - steps[t].q_hat) for p, c, steps in weighed) for t in range(horizon)]
+    b = [sum(p * c[t] * steps[t].v_hat for p, c, steps in weighed) for t in range(horizon)]
+
+    def psi(c, steps):
+        residuals = (c[t + 1] * (steps[t].reward - steps[t].q_hat - a[t]) for t in range(horizon))
+        values = (c[t] * (steps[t].v_hat - b[t]) for t in range(horizon))
+        return sum(gamma**t * sum(both) for t, both in enumerate(zip(residuals, values, strict=True)))
+
+    return sum(p * psi(c, steps) ** 2 for p, c, steps in weighed)

@@ -18,7 +18,7 @@ import pytest
 from offpolicy import intervals
 from offpolicy.folds import share_of
 from offpolicy.intervals.sketch import ROUNDS, SEED
-from small_problems import BANDIT, MIXED, MODELLED, PROBLEMS, SURVIVAL, rounds_of
+from small_problems import BANDIT, COSTS, HALF, MIXED, MODELLED, PROBLEMS, SURVIVAL, Problem, rounds_of
 
 LEVELS = (0.5, 0.8, 0.95)
 NAMES = {"argvalues": PROBLEMS.values(), "ids": PROBLEMS}
@@ -41,6 +41,15 @@ def by_rounds(problem, n):
     return problem.by_parts(rounds_of(range(n)))
 
 
+def by_method(problem, method, n):
+    """All samples of n trajectories, as far as the method tells them apart, with their ids."""
+    if method != "hcope":
+        return list(by_rounds(problem, n) if method == "betting" else problem.multisets(n)), None
+    first, k = share_of(range(1000), SEED) < ROUNDS[0], n // 3
+    ids = [*np.flatnonzero(first)[:k].tolist(), *np.flatnonzero(~first)[: n - k].tolist()]
+    return list(problem.by_parts([range(k), range(k, n)])), ids
+
+
 def tail(level):
     return (1 - Fraction(level)) / 2
 
@@ -53,7 +62,7 @@ def test_the_problems_are_whole():
             assert sum(chance for chance, _ in samples) == 1
 
 
-ASKED = [(name, problem, "step-is", intervals.METHODS) for name, problem in PROBLEMS.items()]
+ASKED = [(name, problem, e, intervals.METHODS) for e in ("step-is", "is") for name, problem in PROBLEMS.items()]
 ASKED += [(*other, coverage_table.OF_RATIOS) for other in coverage_table.others()]
 
 
@@ -102,9 +111,7 @@ def test_betting_comes_close_to_what_it_may_miss():
 
 @pytest.mark.parametrize("problem", **NAMES)
 def test_hcope_holds(problem):
-    first = share_of(range(1000), SEED) < ROUNDS[0]
-    ids = [*np.flatnonzero(first)[:3].tolist(), *np.flatnonzero(~first)[:7].tolist()]
-    samples = list(problem.by_parts([range(3), range(3, 10)]))
+    samples, ids = by_method(problem, "hcope", 10)
     for level in LEVELS:
         above, below = misses(problem, samples, "hcope", level, ids=ids)
         assert (above <= 2 * tail(level), below) == (True, 0)
@@ -123,6 +130,44 @@ def test_bounds_for_finite_samples_of_dr_hold(method):
         assert all(MODELLED.interval(chosen, method, 0.5, **options).low is not None for _, chosen in samples)
         for level in LEVELS:
             assert max(misses(MODELLED, samples, method, level, **options)) <= tail(level)
+
+
+@pytest.mark.parametrize("method", ["betting", "sequence", "anderson", "hcope"])
+@pytest.mark.parametrize("problem", **NAMES)
+def test_bounds_of_is_hold_by_reward_bounds_alone(problem, method):
+    values = problem.exact("is")
+    assert sum(p * x for (p, _), x in zip(problem.law, values, strict=True)) == problem.value
+    options = {"estimator": "is", "bounds": op.Bounds(reward=problem.reward)}
+    samples, ids = by_method(problem, method, 5 if method == "betting" else 7)
+    for level in LEVELS:
+        allowed = tail(level) * (2 if method == "hcope" else 1)
+        assert max(misses(problem, samples, method, level, ids=ids, **options)) <= allowed
+
+
+@pytest.mark.parametrize("method", ["betting", "sequence", "anderson"])
+def test_bounds_of_is_say_something_by_reward_bounds_alone(method):
+    """Of early ends and costs too: within what is possible, on both sides, in most samples."""
+    for problem, n in ((SURVIVAL, 9), (COSTS, 6)):
+        bounds = op.Bounds(reward=problem.reward)
+        least, most = bounds.returns(problem.terms)
+        inside = [Fraction(0), Fraction(0)]
+        for chance, chosen in by_method(problem, method, n)[0]:
+            found = problem.interval(chosen, method, 0.5, estimator="is", bounds=bounds)
+            inside[0] += chance * (found.low > least)
+            inside[1] += chance * (found.high < most)
+        assert min(inside) > HALF
+
+
+@pytest.mark.parametrize("estimator", ["is", "step-is"])
+@pytest.mark.parametrize("method", ["betting", "sequence", "anderson"])
+def test_bounds_by_rewards_hold_where_the_old_policy_never_does_what_the_new_one_does(method, estimator):
+    """π1 does half of the time what no log shows; its reward may be 0 or 1."""
+    step = {"reward": 0.5, "behavior_prob": 1.0, "target_prob": 0.5}
+    seen = Problem(((Fraction(1), [step]),), 1.0, 1, (0.0, 1.0))
+    for n in (1, 5, 40):
+        found = seen.interval([0] * n, method, 0.5, estimator=estimator, bounds=op.Bounds(reward=(0.0, 1.0)))
+        assert found.low <= 0.25
+        assert found.high >= 0.75
 
 
 @pytest.mark.parametrize("method", [*BY_MULTISET, "betting"])

@@ -33,6 +33,16 @@ def shifted(log, a):
     return found
 
 
+def weighted(log, g):
+    """c_H (G - g) of each trajectory by the definition."""
+    found = {}
+    for rows in episodes_of(log):
+        steps = reference.exact_steps(rows)
+        surplus = reference.discounted_return(steps, Fraction(GAMMA)) - g
+        found[rows[0]["episode"]] = reference.cumulative_ratios(steps)[-1] * surplus
+    return found
+
+
 def annuity():
     return float(sum(Fraction(GAMMA) ** t for t in range(H)))
 
@@ -120,19 +130,30 @@ def by_hcope(x, delta):
 BY_DEFINITION = {"betting": by_betting, "sequence": by_sequence, "anderson": by_anderson, "hcope": by_hcope}
 
 
+@pytest.fixture(scope="module", params=["step-is", "is"])
+def estimator(request):
+    return request.param
+
+
 @pytest.fixture(scope="module", params=[(0.0, 1.0), (-2.0, 1.0), (0.5, 1.0), (-3.0, -1.0)], ids=str)
-def case(request):
+def case(request, estimator):
     reward = request.param
     log = bounded_log(3, 150, 5, reward)
     a, b = min(0.0, reward[0]), max(0.0, reward[1])
-    lower, upper = shifted(log, a), {i: -x for i, x in shifted(log, b).items()}
-    ev = op.evaluate(log, discount=GAMMA, horizon=H, estimators=["step-is"], bounds=op.Bounds(reward=reward))
-    return ev["step-is"], (a * annuity(), lower), (b * annuity(), upper)
+    if estimator == "is":
+        total = sum(Fraction(GAMMA) ** t for t in range(H))
+        lower, above = weighted(log, Fraction(a) * total), weighted(log, Fraction(b) * total)
+    else:
+        lower, above = shifted(log, a), shifted(log, b)
+    upper = {i: -x for i, x in above.items()}
+    assert min(*lower.values(), *upper.values()) >= 0
+    ev = op.evaluate(log, discount=GAMMA, horizon=H, estimators=[estimator], bounds=op.Bounds(reward=reward))
+    return ev[estimator], (a * annuity(), lower), (b * annuity(), upper)
 
 
 @pytest.mark.parametrize("method", SKETCHED)
 @pytest.mark.parametrize("delta", [0.5, 0.02])
-def test_bounds_of_step_is_by_reward_bounds_alone(case, method, delta):
+def test_bounds_of_importance_sampling_by_reward_bounds_alone(case, method, delta):
     estimate, (floor, lower), (ceiling, upper) = case
     near = {"rel": 2e-4, "abs": 2e-4}  # what rounding to 15 bits costs
     low = floor + BY_DEFINITION[method](lower, delta)
@@ -187,7 +208,7 @@ def test_bernstein_and_hoeffding_by_their_formulas(estimator, side):
 
 
 @pytest.mark.parametrize("method", SKETCHED)
-@pytest.mark.parametrize("estimator", ["mc", "dr", "dr-bsl", "is"])
+@pytest.mark.parametrize("estimator", ["mc", "dr", "dr-bsl"])
 def test_other_averages_are_bounded_by_their_own_range(estimator, method):
     log = bounded_log(3, 150, 5, model=(0.0, 1.0)).drop("transition_ratio")
     bounds = op.Bounds(reward=(0.0, 1.0), ratio=2.0, q=(0.0, 1.0), r_hat=(0.0, 1.0))
@@ -203,13 +224,50 @@ def test_other_averages_are_bounded_by_their_own_range(estimator, method):
         assert ev[estimator].interval(0.9, method, side="upper").high == pytest.approx(high, rel=2e-4, abs=2e-4)
 
 
-def test_no_bound_on_ratios_is_needed_for_step_is_and_is_for_others():
+def test_no_bound_on_ratios_is_needed_for_importance_sampling_and_is_for_others():
     log = with_ratio(bounded_log(3, 50, 5))
-    ev = op.evaluate(log, horizon=H, estimators=["step-is", "is"], bounds=op.Bounds(reward=(0.0, 1.0)))
+    known = op.Bounds(reward=(0.0, 1.0), q=(-9.0, 9.0))
+    ev = op.evaluate(log, horizon=H, estimators=["step-is", "is", "dr"], bounds=known)
     for method in ("betting", "sequence", "anderson"):
-        assert ev["step-is"].interval(method=method).low is not None
-        assert "ratio=" in ev["is"].interval(method=method).reason
-    assert "ratio=" in ev["step-is"].interval(method="bernstein").reason
+        for estimator in ("step-is", "is"):
+            found = ev[estimator].interval(method=method)
+            assert found.low is not None
+            assert found == ev[estimator].interval(method=method, bounds=replace(known, ratio=2.0))
+        assert "ratio=" in ev["dr"].interval(method=method).reason
+    for estimator in ("step-is", "is"):
+        assert "ratio=" in ev[estimator].interval(method="bernstein").reason
+
+
+def test_a_return_that_bounds_exclude_contradicts_them_whatever_its_weight():
+    log = pl.DataFrame({"episode": [0, 1], "step": 0, "reward": [0.5, 2.0], "ratio": [1.0, 0.0]})
+    for sign, rewards in ((1, (0.0, 1.0)), (-1, (-1.0, 0.0))):
+        signed, bounds = log.with_columns(pl.col("reward") * sign), op.Bounds(reward=rewards)
+        found = op.evaluate(signed, horizon=1, estimators=["is"], bounds=bounds)["is"].interval(0.5, "betting")
+        assert f"the log contradicts bounds=Bounds(...): a trajectory has the value {2 * sign}, beyond" in found.reason
+
+
+def test_a_weight_that_is_beyond_floats_on_the_way_has_no_bound():
+    ratios = [1e200, 1e200, 1e-300, 1.0]
+    log = pl.DataFrame({"episode": [0, 0, 0, 1], "step": [0, 1, 2, 0], "reward": 0.5, "ratio": ratios})
+    found = op.evaluate(log, horizon=3, estimators=["is"], bounds=op.Bounds(reward=(0.0, 1.0)))["is"]
+    assert found.value == pytest.approx(0.75e100)
+    assert "the product of so many ratios is beyond the range of f64" in found.interval(0.5, "betting").reason
+
+
+def test_weights_do_not_make_more_of_what_rounding_leaves_of_nothing():
+    """All returns are the least possible one, but for rounding: 0.1 + 0.7 · (0.1 + …)."""
+    n, steps = 40, 7
+    log = pl.DataFrame(
+        {
+            "episode": np.repeat(np.arange(n), steps),
+            "step": np.tile(np.arange(steps), n),
+            "reward": np.tile([-0.1] * steps, n),
+            "ratio": np.tile([1e3] * steps, n),
+        }
+    )
+    bounds = op.Bounds(reward=(-0.1, 0.0), fixed_length=True)
+    found = op.evaluate(log, discount=0.7, horizon=steps, estimators=["is"], bounds=bounds)["is"]
+    assert found.interval(method="betting", side="lower").low == bounds.returns(found.terms)[0]
 
 
 @pytest.mark.parametrize("method", ["bernstein", *SKETCHED])

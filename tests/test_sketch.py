@@ -95,20 +95,25 @@ def test_rounding_costs_next_to_nothing(module, floor, monkeypatch):
     assert 0 <= exact - found < 0.02 * error
 
 
-def test_an_evaluation_gives_its_sketch():
+@pytest.mark.parametrize("estimator", ["step-is", "is"])
+def test_an_evaluation_gives_its_sketch(estimator, monkeypatch):
     log = op.demo_log(episodes=200)
     bounds = op.Bounds(reward=(0, 1))
     monday, tuesday = (log.filter(log["episode"] % 2 == k) for k in (0, 1))
 
     def sketch(part, side):
-        ev = op.evaluate(part, discount=0.9, horizon=10, estimators=["step-is"], bounds=bounds)
-        return ev["step-is"].sketch(side=side)
+        ev = op.evaluate(part, discount=0.9, horizon=10, estimators=[estimator], bounds=bounds)
+        return ev[estimator].sketch(side=side)
 
     for side, sign in (("lower", 1.0), ("upper", -1.0)):
         both = sketch(monday, side).merge(sketch(tuesday, side))
         assert both.to_bytes() == sketch(log, side).to_bytes()
-        ev = op.evaluate(log, discount=0.9, horizon=10, estimators=["step-is"], bounds=bounds)
-        found = ev["step-is"].interval(0.9, "sequence", side=side)
+        with monkeypatch.context() as small:  # blocks of a few trajectories
+            small.setattr("offpolicy.samples.ROWS", 50)
+            small.setattr("offpolicy.samples.NUMBERS", 30)
+            assert both.to_bytes() == sketch(log.lazy(), side).to_bytes()
+        ev = op.evaluate(log, discount=0.9, horizon=10, estimators=[estimator], bounds=bounds)
+        found = ev[estimator].interval(0.9, "sequence", side=side)
         end = found.low if side == "lower" else found.high
         assert end == sign * (both.floor + sequence.lower(both, 1 - 0.9))
 

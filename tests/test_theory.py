@@ -61,6 +61,49 @@ def test_weighted_importance_sampling_has_the_variance_of_its_influence(seed, es
     assert asymptotic(mdp, behavior, target) == expected
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_weighted_doubly_robust_has_the_variance_of_its_influence(seed):
+    process, mdp, behavior, target = problem(seed)
+    assert mdp.terminal.any()
+    for q_hat in (paths.random_q(seed), theory.q_values(mdp, target), np.zeros((3, 3, 2), dtype=int)):
+        expected = paths.influence_variance(process, behavior, target, "wdr", q_hat)
+        assert theory.wdr_variance(mdp, behavior, target, q_hat) == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_weighted_doubly_robust_is_step_wis_without_a_model_and_dr_with_the_true_one(seed):
+    _, mdp, behavior, target = problem(seed)
+    pair, q = (mdp, behavior, target), theory.q_values(mdp, target)
+    assert theory.wdr_variance(*pair, np.zeros((3, 2))) == theory.step_wis_variance(*pair)
+    assert theory.wdr_variance(*pair, q) == theory.dr_variance(*pair, q)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_weighted_doubly_robust_makes_up_for_a_constant_of_each_step(seed):
+    _, mdp, behavior, target = problem(seed, terminal=False)
+    pair, q = (mdp, behavior, target), theory.q_values(mdp, target)
+    off = np.array([Fraction(5), Fraction(-2), Fraction(3)])[:, None, None]
+    assert theory.wdr_variance(*pair, q + off) == theory.dr_variance(*pair, q)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_dr_with_a_baseline_has_its_variance(seed):
+    process, mdp, behavior, target = problem(seed)
+    for c in (Fraction(3, 4), Fraction(-2)):
+        mean, variance = paths.moments(process, behavior, target, "dr-bsl", baseline=c)
+        assert mean == theory.value(mdp, target)
+        assert theory.dr_bsl_variance(mdp, behavior, target, c) == variance
+
+
+def test_what_is_said_of_q_hat_in_a_terminal_state_is_not_looked_at():
+    _, mdp, behavior, target = problem(1)
+    q_hat = paths.random_q(1)
+    other = q_hat.copy()
+    other[:, mdp.terminal] = Fraction(9)
+    for variance in (theory.dr_variance, theory.wdr_variance):
+        assert variance(mdp, behavior, target, q_hat) == variance(mdp, behavior, target, other)
+
+
 def test_a_reward_that_depends_on_the_next_state_brings_its_covariance():
     """s' = 1 with probability ½, and r = V(s') or -V(s'): both have the same Var(r) and Var(V(s'))."""
     half = Fraction(1, 2)
@@ -125,6 +168,8 @@ def test_floats_are_as_good_as_rationals(seed):
         (theory.dr_variance, (*pair, q_hat), (*float_pair, plain(q_hat))),
         *((each, pair, float_pair) for each in (theory.is_variance, theory.step_is_variance)),
         *((each, pair, float_pair) for each in (theory.wis_variance, theory.step_wis_variance)),
+        (theory.wdr_variance, (*pair, q_hat), (*float_pair, plain(q_hat))),
+        (theory.dr_bsl_variance, (*pair, Fraction(1, 3)), (*float_pair, 1 / 3)),
     ]
     for function, rational, rounded in calls:
         result = function(mdp, *rounded)
@@ -221,9 +266,12 @@ def test_a_log_in_the_true_proportions_has_these_values_and_standard_errors(seed
         "wis": theory.wis_variance(mdp, behavior, target),
         "step-wis": theory.step_wis_variance(mdp, behavior, target),
         "dr": theory.dr_variance(mdp, behavior, target, q_hat),
+        "wdr": theory.wdr_variance(mdp, behavior, target, q_hat),
+        "dr-bsl": theory.dr_bsl_variance(mdp, behavior, target, Fraction(3, 4)),
     }
     discount, value = float(process.discount), float(theory.value(mdp, target))
-    ev = op.evaluate(log, discount=discount, horizon=process.horizon, estimators=[*expected, "dr-v2"])
+    options = {"discount": discount, "horizon": process.horizon, "baseline": 0.75}
+    ev = op.evaluate(log, estimators=[*expected, "dr-v2"], **options)
     n = log["episode"].n_unique()
     for estimator, variance in expected.items():
         assert ev[estimator].value == pytest.approx(value, rel=1e-12)

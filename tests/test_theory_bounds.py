@@ -43,6 +43,8 @@ def test_dr_with_the_true_q_attains_the_tree_bound_and_no_estimator_is_below_it(
         theory.step_is_variance(mdp, behavior, target),
         theory.wis_variance(mdp, behavior, target),
         theory.step_wis_variance(mdp, behavior, target),
+        theory.dr_bsl_variance(mdp, behavior, target, HALF),
+        theory.wdr_variance(mdp, behavior, target, paths.random_q(seed)),
     ]
     assert min(others) >= bound
     assert theory.cramer_rao_dag(mdp, behavior, target, unroll=True) <= bound
@@ -67,6 +69,8 @@ def test_unrolling_has_the_structure_and_keeps_values_variances_and_the_bound(se
     variance = theory.dr_variance(mdp, behavior, target, q_hat)
     assert theory.dr_variance(unrolled.mdp, pi0, pi1, unrolled.q_hat(q_hat)) == variance
     assert theory.step_wis_variance(unrolled.mdp, pi0, pi1) == theory.step_wis_variance(mdp, behavior, target)
+    asymptotic = theory.wdr_variance(mdp, behavior, target, q_hat)
+    assert theory.wdr_variance(unrolled.mdp, pi0, pi1, unrolled.q_hat(q_hat)) == asymptotic
     assert bound(unrolled.mdp, pi0, pi1) == bound(mdp, behavior, target, unroll=True)
 
 
@@ -135,31 +139,39 @@ def test_a_tree_too_large_to_build_still_has_its_bound():
 
 def test_efficiency_is_each_variance_over_both_bounds():
     _, mdp, behavior, target = problem(4, horizon=3)
-    q_hat = paths.random_q(4)
-    table = theory.efficiency(mdp, behavior, target, q_hat)
+    q_hat, q = paths.random_q(4), theory.q_values(mdp, target)
+    table = theory.efficiency(mdp, behavior, target, q_hat, baseline=HALF)
     tree = float(theory.cramer_rao_tree(mdp, behavior, target, unroll=True))
     dag = float(theory.cramer_rao_dag(mdp, behavior, target, unroll=True))
     names = [(row["estimator"], row["q_hat"]) for row in table.iter_rows(named=True)]
-    assert names == [*((e, None) for e in ("is", "step-is", "wis", "step-wis")), ("dr", "given"), ("dr", "true")]
+    modelled = [(estimator, model) for estimator in ("dr", "wdr") for model in ("given", "true")]
+    assert names == [*((e, None) for e in ("is", "step-is", "wis", "step-wis", "dr-bsl")), *modelled]
     variances = [
         theory.is_variance(mdp, behavior, target),
         theory.step_is_variance(mdp, behavior, target),
         theory.wis_variance(mdp, behavior, target),
         theory.step_wis_variance(mdp, behavior, target),
+        theory.dr_bsl_variance(mdp, behavior, target, HALF),
         theory.dr_variance(mdp, behavior, target, q_hat),
-        theory.dr_variance(mdp, behavior, target, theory.q_values(mdp, target)),
+        theory.dr_variance(mdp, behavior, target, q),
+        theory.wdr_variance(mdp, behavior, target, q_hat),
+        theory.wdr_variance(mdp, behavior, target, q),
     ]
     assert table["variance"].to_list() == [float(x) for x in variances]
     assert table["over_tree"].to_list() == pytest.approx([float(x) / tree for x in variances], rel=1e-14)
     assert table["over_dag"].to_list() == pytest.approx([float(x) / dag for x in variances], rel=1e-14)
-    assert table["over_tree"][-1] == 1
+    assert dict(table.filter(q_hat="true").select("estimator", "over_tree").iter_rows()) == {"dr": 1, "wdr": 1}
     assert dict(table.select("estimator", "kind").iter_rows()) == {
         "is": "exact",
         "step-is": "exact",
         "wis": "asymptotic",
         "step-wis": "asymptotic",
+        "dr-bsl": "exact",
         "dr": "exact",
+        "wdr": "asymptotic",
     }
+    alone = theory.efficiency(mdp, behavior, target)["estimator"].to_list()
+    assert alone == ["is", "step-is", "wis", "step-wis", "dr", "wdr"]
 
 
 def test_where_nothing_is_random_the_ratio_is_null_or_infinite():

@@ -80,6 +80,13 @@ def test_a_policy_that_makes_no_sense_is_refused(policy, message):
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize("baseline", [float("nan"), float("inf"), "half", [0.5, 0.5]], ids=str)
+def test_a_baseline_that_is_no_number_is_refused(baseline):
+    for function in (theory.dr_bsl_variance, theory.efficiency):
+        with pytest.raises(op.UsageError, match="baseline must"):
+            function(mdp(), UNIFORM, UNIFORM, baseline=baseline)
+
+
 def test_a_q_hat_or_model_of_another_shape_is_refused():
     with pytest.raises(op.UsageError, match=r"q_hat must be \(2, 2\) or \(3, 2, 2\), not \(2,\)"):
         theory.dr_variance(mdp(), UNIFORM, UNIFORM, [0.0, 0.0])
@@ -113,6 +120,8 @@ ALL = (
     lambda *pair: theory.cramer_rao_tree(*pair, unroll=True),
     lambda *pair: theory.cramer_rao_dag(*pair, unroll=True),
     lambda *pair: theory.dr_variance(*pair, q_hat=R),
+    lambda *pair: theory.wdr_variance(*pair, q_hat=R),
+    lambda *pair: theory.dr_bsl_variance(*pair, baseline=1.0),
 )
 
 

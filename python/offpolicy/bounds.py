@@ -11,15 +11,19 @@ the length is fixed.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from offpolicy.errors import UsageError
-from offpolicy.protocols import Setting
+from offpolicy.protocols import Floats, Setting
 
 Range = tuple[float, float]
+#: A number for every step, or one for each.
+ByStep = float | Sequence[float] | Floats
 
 
 class MissingBoundError(UsageError):
@@ -44,28 +48,37 @@ class Terms:
 class Bounds:
     """What is known for certain of rewards, ratios and model values; `ratio` and `q` may be given for each step.
 
+    Arrays and sequences are kept as tuples, so that bounds can be compared.
+
     >>> import offpolicy as op
     >>> log = op.demo_log(episodes=2000)
     >>> ev = op.evaluate(log, discount=0.9, estimators=["step-is"], interval="hoeffding", horizon=10,
     ...                  bounds=op.Bounds(reward=(0, 1), ratio=1.6))
     >>> ev["step-is"].interval().kind
     'finite-sample'
+    >>> op.Bounds(reward=(0, 1), q=([0, 5], 1.0))
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.UsageError: bounds: q must be (lowest, highest), both finite, not (5, 1) at step 1, counted from 0
     """
 
     reward: Range
-    ratio: float | Sequence[float] | None = None
-    q: Range | tuple[Sequence[float], Sequence[float]] | None = None
+    ratio: ByStep | None = None
+    q: tuple[ByStep, ByStep] | None = None
     r_hat: Range | None = None
     fixed_length: bool = False
 
     def __post_init__(self) -> None:
         """Refuses ranges that are none."""
-        for name in ("reward", "q", "r_hat"):
-            pair = getattr(self, name)
-            if pair is not None and not (len(pair) == 2 and _ordered(*pair)):
-                raise UsageError(f"bounds: {name} must be (lowest, highest), both finite, not {pair}")
-        if self.ratio is not None and not all(0 <= ratio < math.inf for ratio in _several(self.ratio)):
-            raise UsageError(f"bounds: ratio must be finite and not negative, not {self.ratio}")
+        for name, by_step in (("reward", False), ("q", True), ("r_hat", False)):
+            if getattr(self, name) is not None:
+                low, high = _read_pair(getattr(self, name), name, by_step)
+                object.__setattr__(self, name, (_kept(low), _kept(high)))
+        if self.ratio is not None:
+            ratio = _read(self.ratio, "ratio")
+            for index in map(tuple, np.argwhere(~((ratio >= 0) & (ratio < math.inf)))[:1]):
+                raise UsageError(f"bounds: ratio must be finite and not negative, not {ratio[index]:g}{_place(index)}")
+            object.__setattr__(self, "ratio", _kept(ratio))
 
     @classmethod
     def of(cls, domain: Setting) -> Bounds | None:
@@ -80,10 +93,7 @@ class Bounds:
 
     def returns(self, terms: Terms) -> Range:
         """The least and the largest possible discounted return."""
-        least, most = self.rewards()
-        total = 0.0
-        for _ in range(terms.horizon):  # as the core builds the guess of dr-bsl, to the last bit
-            total = 1 + terms.discount * total
+        (least, most), total = self.rewards(), _annuities(terms)[0]
         return least * total, most * total
 
     def hold(self, terms: Terms) -> bool:
@@ -121,8 +131,7 @@ class Bounds:
             least, most = _step_is((a - high, b - low), weights, terms.discount)
             lowest, highest = self._q(terms.horizon)[0]
             return lowest + least, highest + most
-        baseline = estimator == "dr-bsl"
-        models = _baseline(terms, self.fixed_length) if baseline else self._q(terms.horizon)
+        models = self._baseline(terms) if estimator == "dr-bsl" else self._q(terms.horizon)
         return _dr(self.rewards(), weights, models, terms.discount)
 
     def _widened(self, pair: Range) -> Range:
@@ -140,9 +149,16 @@ class Bounds:
     def _q(self, horizon: int) -> list[Range]:
         if self.q is None:
             raise MissingBoundError("bounds: give q=(lowest, highest) of Q̂ and V̂")
-        lows, highs = _each(self.q[0], horizon, "q"), _each(self.q[1], horizon, "q")
-        pairs = list(zip(lows, highs, strict=True))
-        return pairs[:1] + [self._widened(pair) for pair in pairs[1:]]
+        lows, highs = (_each(end, horizon, "q") for end in self.q)
+        return self._after_the_first(list(zip(lows, highs, strict=True)))
+
+    def _baseline(self, terms: Terms) -> list[Range]:
+        guesses = [(terms.baseline or 0.0) * total for total in _annuities(terms)]
+        return self._after_the_first([(guess, guess) for guess in guesses])
+
+    def _after_the_first(self, models: list[Range]) -> list[Range]:
+        """Every episode has a first step; what a model says of the others is 0 where it has ended."""
+        return models[:1] + [self._widened(pair) for pair in models[1:]]
 
 
 def _step_is(reward: Range, weights: list[float], discount: float) -> Range:
@@ -163,28 +179,57 @@ def _dr(reward: Range, weights: list[float], models: list[Range], discount: floa
     return least, most
 
 
-def _baseline(terms: Terms, fixed_length: bool) -> list[Range]:
-    guesses, total = [], 0.0
+def _annuities(terms: Terms) -> list[float]:
+    """Σ_{k≤H−t} γ^k for t = 1, …, H, as the core builds the guess of dr-bsl, to the last bit."""
+    totals, total = [], 0.0
     for _ in range(terms.horizon):
         total = 1 + terms.discount * total
-        guess = (terms.baseline or 0.0) * total
-        guesses.append((guess, guess))
-    first, *rest = reversed(guesses)
-    return [first] + [pair if fixed_length else (min(0.0, pair[0]), max(0.0, pair[1])) for pair in rest]
+        totals.append(total)
+    return totals[::-1]
 
 
-def _several(bound: float | Sequence[float]) -> Sequence[float]:
-    return bound if isinstance(bound, Sequence) else [bound]
+def _read_pair(pair: Any, name: str, by_step: bool) -> tuple[Floats, Floats]:
+    """(lowest, highest), both for each step if one of them is."""
+    wrong = f"bounds: {name} must be (lowest, highest), both finite, not"
+    try:
+        low, high = pair
+    except (TypeError, ValueError):
+        raise UsageError(f"{wrong} {pair!r}") from None
+    low, high = _read(low, name), _read(high, name)
+    if not by_step and (low.ndim or high.ndim):
+        raise UsageError(f"{wrong} {pair!r}: it is one for all steps")
+    if low.ndim and high.ndim and len(low) != len(high):
+        raise UsageError(f"bounds: {name} has {len(low)} steps in its lowest and {len(high)} in its highest")
+    low, high = np.broadcast_arrays(low, high)
+    for index in map(tuple, np.argwhere(~((low > -math.inf) & (low <= high) & (high < math.inf)))[:1]):
+        raise UsageError(f"{wrong} ({low[index]:g}, {high[index]:g}){_place(index)}")
+    return low, high
 
 
-def _ordered(lows: float | Sequence[float], highs: float | Sequence[float]) -> bool:
-    pairs = itertools.zip_longest(_several(lows), _several(highs))
-    return all(low is None or high is None or -math.inf < low <= high < math.inf for low, high in pairs)
+def _read(bound: Any, name: str) -> Floats:
+    """A number, or one for each step."""
+    try:
+        numbers = np.asarray(bound)
+        if numbers.ndim < 2 and numbers.dtype.kind in "biufO":
+            return numbers.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise UsageError(f"bounds: {name} must be made of numbers, one for all steps or one for each, not {bound!r}")
 
 
-def _each(bound: float | Sequence[float], horizon: int, name: str) -> list[float]:
-    if isinstance(bound, Sequence):
-        if len(bound) < horizon:
-            raise UsageError(f"bounds: {name} has {len(bound)} steps, but the horizon is {horizon}")
-        return [float(x) for x in bound[:horizon]]
-    return [float(bound)] * horizon
+def _kept(numbers: Floats) -> float | tuple[float, ...]:
+    return tuple(numbers.tolist()) if numbers.ndim else float(numbers)
+
+
+def _place(index: tuple[Any, ...]) -> str:
+    return f" at step {index[0]}, counted from 0" if index else ""
+
+
+def _each(bound: ByStep, horizon: int, name: str) -> list[float]:
+    steps = np.asarray(bound)
+    if not steps.ndim:
+        return [float(steps)] * horizon
+    if len(steps) < horizon:
+        raise UsageError(f"bounds: {name} has {len(steps)} steps, but the horizon is {horizon}")
+    found: list[float] = steps[:horizon].tolist()
+    return found

@@ -5,7 +5,7 @@ Arrays of floats give floats; an MDP given in `fractions.Fraction` computes in F
 """
 
 from offpolicy.theory.cramer_rao import cramer_rao_dag, cramer_rao_tree
-from offpolicy.theory.dr import dr_variance, step_is_variance
+from offpolicy.theory.dr import dr_bsl_variance, dr_variance, step_is_variance
 from offpolicy.theory.dr_v2 import dr_v2_bias, dr_v2_bias_bound
 from offpolicy.theory.efficiency import efficiency
 from offpolicy.theory.mdp import MDP
@@ -16,6 +16,7 @@ from offpolicy.theory.support import missing_support, step_is_bias, step_is_bias
 from offpolicy.theory.trajectory_is import is_variance, wis_variance
 from offpolicy.theory.unroll import Unrolled, unroll_dag, unroll_tree
 from offpolicy.theory.value import q_values, value
+from offpolicy.theory.wdr import wdr_variance
 
 __all__ = [
     "MDP",
@@ -23,6 +24,7 @@ __all__ = [
     "Unrolled",
     "cramer_rao_dag",
     "cramer_rao_tree",
+    "dr_bsl_variance",
     "dr_v2_bias",
     "dr_v2_bias_bound",
     "dr_variance",
@@ -38,5 +40,6 @@ __all__ = [
     "unroll_dag",
     "unroll_tree",
     "value",
+    "wdr_variance",
     "wis_variance",
 ]

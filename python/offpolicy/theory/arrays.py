@@ -25,7 +25,7 @@ def in_fractions(**named: ArrayLike | Fraction) -> bool:
     return any(_numbers(values, name).dtype == object for name, values in named.items())
 
 
-def as_array(values: ArrayLike, exact: bool, name: str) -> Array:
+def as_array(values: ArrayLike | Fraction, exact: bool, name: str) -> Array:
     """Floats, or Fractions; a float becomes the rational number that it is."""
     array = _numbers(values, name)
     try:

@@ -22,7 +22,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from offpolicy.theory.arrays import Array, Number, number, variance
+from offpolicy.errors import UsageError
+from offpolicy.theory.arrays import Array, Number, as_array, number, variance
 from offpolicy.theory.mdp import MDP
 from offpolicy.theory.outcome import outcome_variance
 from offpolicy.theory.ratios import Ratios, ratios
@@ -55,6 +56,24 @@ def step_is_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Number
     """
     policies = ratios(mdp, behavior, target)
     return variance_of_dr(mdp, policies, np.zeros_like(policies.rho))
+
+
+def dr_bsl_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike, baseline: Number) -> Number:
+    """The variance of `dr-bsl` for one trajectory: DR with Q̂_t = V̂_t = c Σ_{k≤H-t} γ^k, for a guess c at rewards.
+
+    >>> from offpolicy import theory
+    >>> coin = theory.MDP([[[1.0], [1.0]]], rewards=[[0.0, 1.0]], initial=[1.0], horizon=2)
+    >>> theory.dr_bsl_variance(coin, [[0.5, 0.5]], [[0.25, 0.75]], baseline=0.75)
+    0.31640625
+    >>> theory.dr_bsl_variance(coin, [[0.5, 0.5]], [[0.25, 0.75]], baseline=0.0)  # that of step-is
+    1.96875
+    """
+    policies, c = ratios(mdp, behavior, target), as_array(baseline, mdp.exact, "baseline")
+    if c.ndim:
+        raise UsageError(f"baseline must be one number, not an array of {c.shape}")
+    annuities = [sum(mdp.discount**k for k in range(mdp.horizon - t)) for t in range(mdp.horizon)]
+    guess = c * np.array(annuities, dtype=policies.rho.dtype)
+    return variance_of_dr(mdp, policies, np.broadcast_to(guess[:, None, None], policies.rho.shape))
 
 
 def variance_of_dr(mdp: MDP, policies: Ratios, q_hat: Array) -> Number:

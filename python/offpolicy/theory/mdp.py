@@ -97,7 +97,9 @@ class MDP:
 
     def q_hat(self, q_hat: ArrayLike) -> Array:
         """Q̂_t(s, a) as (H, S, A), from (S, A) or (H, S, A)."""
-        return self._each_step(self._table(q_hat, "q_hat"))
+        table = self._table(q_hat, "q_hat")
+        table[..., self.terminal, :] = 0
+        return self._each_step(table)
 
     def model(self, p_hat: ArrayLike, r_hat: ArrayLike | Rewards) -> MDP:
         """The same MDP but for transitions and rewards."""

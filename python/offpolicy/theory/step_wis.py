@@ -36,17 +36,16 @@ def step_wis_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Numbe
     3.890625
     """
     policies = ratios(mdp, behavior, target)
-    q = baseline(mdp, policies.pi1)
+    q = baseline(mdp, policies.pi1, (mdp.transitions * mdp.reward_mean).sum(axis=-1))
     return variance_of_dr(mdp, policies, np.broadcast_to(q[:, None, None], policies.rho.shape))
 
 
-def baseline(mdp: MDP, pi1: Array) -> Array:
-    """q_t, (H,)."""
+def baseline(mdp: MDP, pi1: Array, mean: Array) -> Array:
+    """q_t, (H,), of what has these means given step, state and action, (H, S, A)."""
     q = np.zeros(mdp.horizon, dtype=pi1.dtype)
     taken = occupancy(mdp, pi1)
     following = mdp.discount * 0
     for t in reversed(range(mdp.horizon)):
-        reward = (mdp.transitions[t] * mdp.reward_mean[t]).sum(axis=-1)
-        following = (taken[t] * reward).sum() + mdp.discount * following
+        following = (taken[t] * mean[t]).sum() + mdp.discount * following
         q[t] = following
     return q
