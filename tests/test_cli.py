@@ -92,7 +92,7 @@ def test_policies_have_their_columns_models_and_mixtures(log, tmp_path):
 def test_bounds_give_finite_sample_intervals(tmp_path):
     path = tmp_path / "log.parquet"
     op.demo_log().write_parquet(path)
-    bounds = ("--reward-range", "0,1", "--ratio-bound", 1.4, "--q-range", "0,10", "--r-hat-range", "0,1")
+    bounds = ("--reward-range", "0,1", "--ratio-bound", 1.4, "--q-range", "0,10")
     run = offpolicy("evaluate", path, "--json", "--interval", "hoeffding", *bounds, "--baseline", 0.3, "--horizon", 10)
     kinds = {row["estimator"]: row for row in run.document["estimates"]}
     assert kinds["step-is"]["interval"]["kind"] == "finite-sample"

@@ -13,7 +13,7 @@ from offpolicy.testing import Walk
 
 WALK = Walk()
 EAGER = WALK.policies["eager"]
-BOUNDS = op.Bounds(reward=(-0.05, 1.0), ratio=3.0, q=(-0.6, 1.0), r_hat=(-0.05, 1.0))
+BOUNDS = op.Bounds(reward=(-0.05, 1.0), ratio=3.0, q=(-0.6, 1.0))
 
 
 @pytest.fixture(scope="module")

@@ -211,7 +211,7 @@ def test_bernstein_and_hoeffding_by_their_formulas(estimator, side):
 @pytest.mark.parametrize("estimator", ["mc", "dr", "dr-bsl"])
 def test_other_averages_are_bounded_by_their_own_range(estimator, method):
     log = bounded_log(3, 150, 5, model=(0.0, 1.0)).drop("transition_ratio")
-    bounds = op.Bounds(reward=(0.0, 1.0), ratio=2.0, q=(0.0, 1.0), r_hat=(0.0, 1.0))
+    bounds = op.Bounds(reward=(0.0, 1.0), ratio=2.0, q=(0.0, 1.0))
     ev = op.evaluate(log, discount=GAMMA, horizon=H, baseline=0.5, estimators=[estimator], bounds=bounds)
     lowest, highest = bounds.range(estimator, ev[estimator].terms)
     values = dict(ev.values(estimator).iter_rows())

@@ -14,7 +14,7 @@ from logs import bits, bounded_log, file_pieces
 from offpolicy import intervals
 from offpolicy.testing import Walk
 
-BOUNDS = op.Bounds(reward=(0.0, 1.0), ratio=2.0, q=(0.0, 1.0), r_hat=(0.0, 1.0))
+BOUNDS = op.Bounds(reward=(0.0, 1.0), ratio=2.0, q=(0.0, 1.0))
 ARGUMENTS = {"discount": 0.9, "horizon": 6, "baseline": 0.5, "bounds": BOUNDS, "confidence": 0.8}
 
 

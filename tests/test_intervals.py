@@ -227,7 +227,7 @@ def test_the_t_quantile_of_huge_logs(nu, confidence):
 
 def test_hoeffding_is_refused_where_the_range_is_not_known_beforehand():
     log = op.demo_log(episodes=50)
-    bounds = op.Bounds(reward=(0, 1), ratio=2, q=(0, 10), r_hat=(0, 1))
+    bounds = op.Bounds(reward=(0, 1), ratio=2, q=(0, 10))
     seen = op.evaluate(log, interval="hoeffding", bounds=bounds)["step-is"]
     assert seen.low is None
     assert "horizon=" in seen.reason

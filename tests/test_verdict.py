@@ -131,7 +131,7 @@ def wrong_transitions(n=400):
 
 
 def test_a_model_that_is_trusted_is_not_reliable_and_bounds_nothing():
-    log, bounds = wrong_transitions(), op.Bounds(reward=(0, 1), ratio=1.2, q=(0, 1), r_hat=(0, 1))
+    log, bounds = wrong_transitions(), op.Bounds(reward=(0, 1), ratio=1.2, q=(0, 1))
     ev = op.evaluate(log, horizon=2, estimators=["dr-v2", "reg"])
     assert ev["dr-v2"].value == pytest.approx(0.9)
     assert "takes the model's transitions" in ev.verdict_on(ev["dr-v2"]).rule

@@ -65,12 +65,11 @@ class Bounds:
     reward: Range
     ratio: ByStep | None = None
     q: tuple[ByStep, ByStep] | None = None
-    r_hat: Range | None = None
     fixed_length: bool = False
 
     def __post_init__(self) -> None:
         """Refuses ranges that are none."""
-        for name, by_step in (("reward", False), ("q", True), ("r_hat", False)):
+        for name, by_step in (("reward", False), ("q", True)):
             if getattr(self, name) is not None:
                 low, high = _read_pair(getattr(self, name), name, by_step)
                 object.__setattr__(self, name, (_kept(low), _kept(high)))
@@ -111,8 +110,8 @@ class Bounds:
         """The least and the largest value that one trajectory can have."""
         if estimator == "mc":
             return self.returns(terms)
-        if estimator == "reg":
-            return self._q(terms.horizon)[0]
+        if estimator == "dr-v2":
+            raise MissingBoundError("no range of dr-v2 is known where the log has a transition_ratio")
         weights = self._ratio(terms.horizon)
         if estimator == "is":
             least, most = self.returns(terms)
@@ -122,15 +121,6 @@ class Bounds:
             return min(0.0, product * least), max(0.0, product * most)
         if estimator == "step-is":
             return _step_is(self.rewards(), weights, terms.discount)
-        if estimator == "dr-v2":
-            if terms.transition_ratio:
-                raise MissingBoundError("no range of dr-v2 is known where the log has a transition_ratio")
-            if self.r_hat is None:
-                raise MissingBoundError("bounds: dr-v2 needs r_hat=(lowest, highest)")
-            (a, b), (low, high) = self.rewards(), self._widened(self.r_hat)
-            least, most = _step_is((a - high, b - low), weights, terms.discount)
-            lowest, highest = self._q(terms.horizon)[0]
-            return lowest + least, highest + most
         models = self._baseline(terms) if estimator == "dr-bsl" else self._q(terms.horizon)
         return _dr(self.rewards(), weights, models, terms.discount)
 

@@ -87,7 +87,7 @@ def estimate_options(command: Command) -> Command:
 def bounds_options(command: Command) -> Command:
     """What is known for certain, for the intervals that need it; the command gets it as `bounds`."""
     ends: dict[str, Any] = {"metavar": "LOWEST,HIGHEST", "callback": read_range}
-    names = ("reward_range", "ratio_bound", "q_range", "r_hat_range", "fixed_length")
+    names = ("reward_range", "ratio_bound", "q_range", "fixed_length")
 
     @functools.wraps(command)
     def with_bounds(**given: Any) -> Any:
@@ -97,8 +97,7 @@ def bounds_options(command: Command) -> Command:
         cast(Command, with_bounds),
         click.option("--reward-range", **ends, help="Bounds of a reward, for intervals of finite samples."),
         click.option("--ratio-bound", type=float, help="Largest possible π1/π0, where they need it."),
-        click.option("--q-range", **ends, help="Bounds of q_hat and v_hat, for them with dr and reg."),
-        click.option("--r-hat-range", **ends, help="Bounds of r_hat, for them with dr-v2."),
+        click.option("--q-range", **ends, help="Bounds of q_hat and v_hat, for them with dr."),
         click.option("--fixed-length", is_flag=True, help="Every episode has H steps, which narrows them."),
     )
 
@@ -261,13 +260,12 @@ def make_bounds(
     reward: tuple[float, float] | None,
     ratio: float | None,
     q: tuple[float, float] | None,
-    r_hat: tuple[float, float] | None,
     fixed_length: bool,
 ) -> Bounds | None:
     """What is known for certain, or None if nothing was given."""
     if reward is not None:
-        return Bounds(reward=reward, ratio=ratio, q=q, r_hat=r_hat, fixed_length=fixed_length)
-    if fixed_length or any(bound is not None for bound in (ratio, q, r_hat)):
+        return Bounds(reward=reward, ratio=ratio, q=q, fixed_length=fixed_length)
+    if fixed_length or any(bound is not None for bound in (ratio, q)):
         raise click.UsageError("bounds need --reward-range too")
     return None
 

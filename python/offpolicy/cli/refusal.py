@@ -21,7 +21,6 @@ WORDS = (
     (r"\bbounds=Bounds\(\.\.\.\)", "--reward-range and --ratio-bound"),
     (r"^bounds: give ratio=", "give --ratio-bound"),
     (r"^bounds: give q=\(lowest, highest\)", "give --q-range LOWEST,HIGHEST"),
-    (r"^bounds: dr-v2 needs r_hat=\(lowest, highest\)", "dr-v2 needs --r-hat-range LOWEST,HIGHEST"),
     (r"\bneeds (baseline|horizon)=", r"needs --\1"),
     (r'\b(order|dedupe|truncation|interval)="([\w-]+)"', r"--\1 \2"),
     (r"\b(caution|interval|generator)=(?!\w)", r"--\1"),
