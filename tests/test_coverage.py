@@ -40,11 +40,14 @@ def by_rounds(problem, n):
     return problem.by_parts(rounds_of(range(n)))
 
 
-def by_method(problem, method, n):
-    """All samples of n trajectories, as far as the method tells them apart, with their ids."""
+def by_method(problem, method, n, before=None):
+    """All samples of n trajectories, as far as the method tells them apart, with their ids.
+
+    For hcope a third of them, or as many as are given, are in its pre-sample.
+    """
     if method != "hcope":
         return list(by_rounds(problem, n) if method == "betting" else problem.multisets(n)), None
-    first, k = share_of(range(1000), SEED) < ROUNDS[0], n // 3
+    first, k = share_of(range(1000), SEED) < ROUNDS[0], before or n // 3
     ids = [*np.flatnonzero(first)[:k].tolist(), *np.flatnonzero(~first)[: n - k].tolist()]
     return list(problem.by_parts([range(k), range(k, n)])), ids
 
@@ -108,6 +111,38 @@ def test_hcope_holds(problem):
     for level in LEVELS:
         above, below = misses(problem, samples, "hcope", level, ids=ids)
         assert (above <= 2 * tail(level), below) == (True, 0)
+
+
+#: Samples so large that most bounds say something, where bernstein and hcope are at the floor in those above: misses
+#: above and below, and the shares of bounds above the least and below the largest possible return.
+TELLING = {
+    ("bernstein", "bandit", 400, 0.5): ((0.0053409018, 0.0053409018), (1.0, 0.6368065424)),
+    ("bernstein", "rare", 400, 0.5): ((0.0015278797, 0.0044927599), (1.0, 0.9999735571)),
+    ("bernstein", "rare", 400, 0.8): ((7.98867e-05, 0.0008807207), (0.999999996, 0.9996255508)),
+    ("hcope", "bandit", 210, 0.8): ((0.0018156991, 0.0), (0.9990234375, 0.0)),
+    ("hcope", "rare", 210, 0.8): ((0.0001880803, 0.0), (0.7355138577, 0.0)),
+}
+
+
+@pytest.mark.parametrize(("method", "name", "n", "level"), TELLING)
+def test_bounds_hold_where_they_say_something(method, name, n, level):
+    problem = PROBLEMS[name]
+    least, most = problem.bounds.returns(problem.terms)
+    samples, ids = by_method(problem, method, n, before=10)
+    wrong, telling = [Fraction(0), Fraction(0)], [Fraction(0), Fraction(0)]
+    for chance, chosen in samples:
+        found = problem.interval(chosen, method, level, ids=ids)
+        low, high = found.low, math.inf if found.high is None else found.high
+        wrong[0] += chance * (low > problem.value)
+        wrong[1] += chance * (high < problem.value)
+        telling[0] += chance * (low > least)
+        telling[1] += chance * (high < most)
+    sides = 1 if method == "hcope" else 2
+    assert max(wrong) <= 2 * tail(level) / sides
+    assert min(telling[:sides]) > HALF
+    assert min(wrong[:sides]) > 0  # as a bound that said nothing would not
+    for found, pinned in zip((wrong, telling), TELLING[method, name, n, level], strict=True):
+        assert tuple(map(float, found)) == pytest.approx(pinned, abs=1e-9)
 
 
 #: Two steps with Q̂ of each action, good for one and bad for the other, and V̂ = ¾ Q̂(go) + ¼ Q̂(stop).
