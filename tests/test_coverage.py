@@ -326,6 +326,28 @@ def test_what_promises_something_for_finite_samples_keeps_it_in_the_table(method
     assert not [row for row in CELLS if method in coverage_table.worse(row)]
 
 
+def test_the_docstring_of_likelihood_has_its_worst_cells():
+    said = " ".join(intervals.likelihood.__doc__.split())
+
+    def covers(method, level, n):
+        rows = [row for row in CELLS if (row["problem"], row["n"]) == ("noisy", n)]
+        (found,) = (row["misses"][f"{method} {level}"] for row in rows if f"{method} {level}" in row["misses"])
+        return f"{100 * (1 - sum(found)):.1f}"
+
+    sizes = (3, 5, 8, 12, 20, 50)
+    for method in ("likelihood", "t"):
+        assert " ".join([method, *(covers(method, 0.95, n) for n in sizes)]) in said
+    at_80, at_50 = ([covers(method, *cell) for method in ("likelihood", "t")] for cell in ((0.8, 3), (0.5, 5)))
+    eight = [covers(method, 0.8, 8) for method in ("likelihood", "t")]
+    assert f"{at_80[0]} for n = 3 and {eight[0]} for n = 8 (`t`: {at_80[1]} and {eight[1]})" in said
+    assert f"{at_50[0]} for n = 5 ({at_50[1]})" in said
+    for level in LEVELS:  # and no exact cell is worse than those of this problem
+        cells = [
+            (sum(row["misses"][f"likelihood {level}"]), row["problem"]) for row in CELLS if row["way"] == "multisets"
+        ]
+        assert max(cells)[1] == "noisy"
+
+
 MEASURES = {
     "multisets": coverage_table.exact,
     "rounds": coverage_table.exact_by_rounds,
