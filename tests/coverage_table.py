@@ -155,6 +155,9 @@ intervals (`hcope`: from below). [cells.jsonl](cells.jsonl) has the misses above
 
 Coverage in percent, in parentheses where it is below the level; an interval that is withheld in some samples misses
 nothing there. Of exact samples `betting` has other sizes, and `hcope` others, with a third in its pre-sample.
+`bernstein` and `hcope` say nothing in most of these small samples: their bounds are no better than the least and the
+largest possible return, and 100.0 says little of them. [test_coverage.py](../../tests/test_coverage.py) has exact
+samples of 210 and 400 trajectories, in which most of their bounds say something, and hold.
 Kinds:
 {kinds}.
 

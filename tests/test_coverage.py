@@ -41,11 +41,14 @@ def by_rounds(problem, n):
     return problem.by_parts(rounds_of(range(n)))
 
 
-def by_method(problem, method, n):
-    """All samples of n trajectories, as far as the method tells them apart, with their ids."""
+def by_method(problem, method, n, before=None):
+    """All samples of n trajectories, as far as the method tells them apart, with their ids.
+
+    For hcope a third of them, or as many as are given, are in its pre-sample.
+    """
     if method != "hcope":
         return list(by_rounds(problem, n) if method == "betting" else problem.multisets(n)), None
-    first, k = share_of(range(1000), SEED) < ROUNDS[0], n // 3
+    first, k = share_of(range(1000), SEED) < ROUNDS[0], before or n // 3
     ids = [*np.flatnonzero(first)[:k].tolist(), *np.flatnonzero(~first)[: n - k].tolist()]
     return list(problem.by_parts([range(k), range(k, n)])), ids
 
@@ -115,6 +118,38 @@ def test_hcope_holds(problem):
     for level in LEVELS:
         above, below = misses(problem, samples, "hcope", level, ids=ids)
         assert (above <= 2 * tail(level), below) == (True, 0)
+
+
+#: Samples so large that most bounds say something, where bernstein and hcope are at the floor in those above: misses
+#: above and below, and the shares of bounds above the least and below the largest possible return.
+TELLING = {
+    ("bernstein", "bandit", 400, 0.5): ((0.0053409018, 0.0053409018), (1.0, 0.6368065424)),
+    ("bernstein", "rare", 400, 0.5): ((0.0015278797, 0.0044927599), (1.0, 0.9999735571)),
+    ("bernstein", "rare", 400, 0.8): ((7.98867e-05, 0.0008807207), (0.999999996, 0.9996255508)),
+    ("hcope", "bandit", 210, 0.8): ((0.0018156991, 0.0), (0.9990234375, 0.0)),
+    ("hcope", "rare", 210, 0.8): ((0.0001880803, 0.0), (0.7355138577, 0.0)),
+}
+
+
+@pytest.mark.parametrize(("method", "name", "n", "level"), TELLING)
+def test_bounds_hold_where_they_say_something(method, name, n, level):
+    problem = PROBLEMS[name]
+    least, most = problem.bounds.returns(problem.terms)
+    samples, ids = by_method(problem, method, n, before=10)
+    wrong, telling = [Fraction(0), Fraction(0)], [Fraction(0), Fraction(0)]
+    for chance, chosen in samples:
+        found = problem.interval(chosen, method, level, ids=ids)
+        low, high = found.low, math.inf if found.high is None else found.high
+        wrong[0] += chance * (low > problem.value)
+        wrong[1] += chance * (high < problem.value)
+        telling[0] += chance * (low > least)
+        telling[1] += chance * (high < most)
+    sides = 1 if method == "hcope" else 2
+    assert max(wrong) <= 2 * tail(level) / sides
+    assert min(telling[:sides]) > HALF
+    assert min(wrong[:sides]) > 0  # as a bound that said nothing would not
+    for found, pinned in zip((wrong, telling), TELLING[method, name, n, level], strict=True):
+        assert tuple(map(float, found)) == pytest.approx(pinned, abs=1e-9)
 
 
 @pytest.mark.parametrize("method", [*BY_MULTISET, "betting"])
@@ -324,6 +359,32 @@ def test_the_page_shows_the_cells():
 @pytest.mark.parametrize("method", PROMISING)
 def test_what_promises_something_for_finite_samples_keeps_it_in_the_table(method):
     assert not [row for row in CELLS if method in coverage_table.worse(row)]
+
+
+def test_the_docstring_of_likelihood_has_its_worst_cells():
+    said = " ".join(intervals.likelihood.__doc__.split())
+
+    def covers(method, level, n):
+        wanted = {("noisy", "step-is", way, n) for way in ("multisets", "random")}
+        rows = [row for row in CELLS if coverage_table.key(row) in wanted]
+        (found,) = (row["misses"][f"{method} {level}"] for row in rows if f"{method} {level}" in row["misses"])
+        return f"{100 * (1 - sum(found)):.1f}"
+
+    sizes = (3, 5, 8, 12, 20, 50)
+    for method in ("likelihood", "t"):
+        assert " ".join([method, *(covers(method, 0.95, n) for n in sizes)]) in said
+    at_80, at_50 = ([covers(method, *cell) for method in ("likelihood", "t")] for cell in ((0.8, 3), (0.5, 5)))
+    eight = [covers(method, 0.8, 8) for method in ("likelihood", "t")]
+    assert f"{at_80[0]} for n = 3 and {eight[0]} for n = 8 (`t`: {at_80[1]} and {eight[1]})" in said
+    assert f"{at_50[0]} for n = 5 ({at_50[1]})" in said
+    for level in LEVELS:  # and no exact cell is worse than those of this problem
+        key = f"likelihood {level}"
+        cells = [
+            (sum(row["misses"][key]), row["problem"])
+            for row in CELLS
+            if key in row["misses"] and row["way"] != "random"
+        ]
+        assert max(cells)[1] == "noisy"
 
 
 MEASURED = [(row, measure) for row, measure in coverage_table.cells(runs=0) if row["way"] != "random" and row["n"] <= 4]

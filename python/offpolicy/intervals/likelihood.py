@@ -16,9 +16,17 @@ truth this is χ² with one degree in the limit. So the interval is closed:
 It is centred at v̂, not at the estimate: where returns go with weights, as they do for `is` and `step-is`, it is the
 narrower one. Its state are six sums, n, Σc, Σc², Σx, Σxc and Σx², exact, so that shards add up.
 
-Where no trajectory has a weight above 1, or none below, no shares give the mean 1, and it is withheld. In small samples
-it is a little too narrow: of ten trajectories of a small problem, 80% intervals miss the truth in 22% of all samples
-(`t`: in 21%).
+Where no trajectory has a weight above 1, or none below, no shares give the mean 1, and it is withheld.
+
+In small samples it can be far too narrow, where `t` is not: do not trust it below 50 trajectories, at which it still
+falls short by a point or two. In the worst problem of docs/coverage, `noisy`, two actions with random rewards, so many
+95% intervals in a hundred hold the truth, by exact enumeration up to n = 12 and in random samples above:
+
+    n              3     5     8    12    20    50
+    likelihood  57.8  76.2  76.1  78.2  90.2  93.4
+    t           87.9  87.2  94.2  95.2  94.6  95.1
+
+Of 80% intervals it is 57.8 for n = 3 and 58.9 for n = 8 (`t`: 70.3 and 79.9), of 50% intervals 35.0 for n = 5 (54.6).
 
 Karampatziakis, Langford & Mineiro, "Empirical likelihood for contextual bandits" (NeurIPS 2020); Baggerly,
 "Empirical likelihood as a goodness-of-fit measure" (Biometrika 1998).
