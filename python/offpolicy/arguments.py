@@ -158,6 +158,12 @@ def read_settings(domain: Setting, baseline: float | None, truncation: str | Non
     return Settings(domain.discount, horizon, baseline, truncation=truncation)
 
 
+def described_behavior(behavior: Any, smoothing: float) -> dict[str, Any]:
+    """How a result says where the probabilities of π0 are from: the log, or an estimate."""
+    how = (None, None) if behavior is None else (described(behavior), smoothing)
+    return dict(zip(("behavior", "smoothing"), how, strict=True))
+
+
 def described(thing: object) -> str:
     """What a result calls it: its name, its own words, or its type where those are but an address."""
     said = thing if isinstance(thing, str) else repr(thing)

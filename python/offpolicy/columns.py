@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from offpolicy.errors import MissingColumnError, UsageError
+from offpolicy.protocols import Setting
 
 #: The behaviour probabilities that `estimate_behavior` writes.
 ESTIMATED = "behavior_prob_hat"
@@ -38,6 +39,17 @@ class Columns:
     action: str = "action"
     terminal: str = "terminal"
     state: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, domain: Setting) -> Columns:
+        """The default names, and a domain's own for those of the state.
+
+        >>> import offpolicy as op
+        >>> from offpolicy.testing import Walk
+        >>> op.Columns.of(Walk()).state
+        ('place',)
+        """
+        return cls(state=tuple(domain.state_columns))
 
     def renamed(self, role: str) -> bool:
         """True where the user chose the name."""

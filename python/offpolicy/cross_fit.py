@@ -22,6 +22,7 @@ from offpolicy import intervals
 from offpolicy.annotator import MODELLED
 from offpolicy.arguments import (
     described,
+    described_behavior,
     read_behavior,
     read_domain,
     read_estimators,
@@ -37,7 +38,7 @@ from offpolicy.cross_fitted import CrossFit, Fold
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
 from offpolicy.evaluate import NoWeightError, check_choice, check_size, evaluate
 from offpolicy.evaluation import Evaluation
-from offpolicy.parted_log import TEST, TRAIN, PartedLog
+from offpolicy.parted_log import TEST, TRAIN, PartedLog, Stored
 from offpolicy.plan import TARGET, Plan, Settings, choose_estimators, ratio_checks
 from offpolicy.plan import Policy as TargetPolicy
 from offpolicy.protocols import Model, ModelFitter, Policy, Setting
@@ -146,16 +147,7 @@ def cross_fit(
     if estimated is not None:
         parted.add(behavior_column(parted.whole, setting, parts.of, parts.count, **estimated), ESTIMATED)
     into = {name: PolicyColumns.named(str(number)) for number, name in enumerate(policies)}
-    annotated = {}
-    for done, part in enumerate(chosen):
-        if progress:
-            progress(done, len(chosen))
-        models = values_of(
-            _fit(fit, parted.others(part), setting), list(policies.values()), setting.horizon, setting.discount
-        )
-        annotated[part] = parted.annotated(part, policies, models, into, threads)
-    if progress:
-        progress(len(chosen), len(chosen))
+    annotated = _annotated(parted, chosen, policies, into, fit, setting, threads, progress)
     estimate = partial(
         evaluate,
         discount=settings.discount,
@@ -176,17 +168,9 @@ def cross_fit(
         "seed": seed,
         "fitter": described(fitter),
         "domain": setting.name,
-        "behavior": None if behavior is None else described(behavior),
-        "smoothing": None if behavior is None else smoothing,
+        **described_behavior(behavior, smoothing),
     }
-    beside = "reg is the mean of V̂(s_1) over the first states of the episodes evaluated, which the model has not seen"
-    pooled = replace(
-        pooled,
-        sources=files,
-        notes=pooled.notes + ([] if train_fraction is None else [beside]),
-        repairs=({"sorted": True} if order == "any" else {}) | pooled.repairs,
-        settings=pooled.settings | {"order": order, "columns": asdict(columns), "cross_fit": about},
-    )
+    pooled = _with_provenance(pooled, files, order, columns, about)
     total = sum(parted.episodes.values())
     each = (_fold(part, parted.together([annotated[part]]), total, estimate, wanted) for part in chosen)
     return CrossFit.pooled(pooled, tuple(each))
@@ -236,6 +220,43 @@ def _evaluated(episodes: Mapping[int, int], folds: int, train_fraction: float | 
             "folds, or another seed"
         )
     return list(episodes)
+
+
+def _annotated(
+    parted: PartedLog,
+    chosen: Sequence[int],
+    policies: Mapping[str, Policy],
+    into: Mapping[str, PolicyColumns],
+    fitter: ModelFitter,
+    setting: Setting,
+    threads: int | None,
+    progress: ProgressFunction | None,
+) -> dict[int, Stored]:
+    """The chosen parts, each with what the policies and the model of the others say of it."""
+    found = {}
+    for done, part in enumerate(chosen):
+        if progress:
+            progress(done, len(chosen))
+        model = _fit(fitter, parted.others(part), setting)
+        values = values_of(model, list(policies.values()), setting.horizon, setting.discount)
+        found[part] = parted.annotated(part, policies, values, into, threads)
+    if progress:
+        progress(len(chosen), len(chosen))
+    return found
+
+
+def _with_provenance(
+    pooled: Evaluation, files: list[dict[str, Any]], order: str, columns: Columns, about: dict[str, Any]
+) -> Evaluation:
+    """The files and columns of the user, for those that were made of them, and what cross-fitting did."""
+    beside = "reg is the mean of V̂(s_1) over the first states of the episodes evaluated, which the model has not seen"
+    return replace(
+        pooled,
+        sources=files,
+        notes=pooled.notes + ([] if about["train_fraction"] is None else [beside]),
+        repairs=({"sorted": True} if order == "any" else {}) | pooled.repairs,
+        settings=pooled.settings | {"order": order, "columns": asdict(columns), "cross_fit": about},
+    )
 
 
 def _fit(fitter: ModelFitter, log: pl.DataFrame | pl.LazyFrame, setting: Setting) -> Model:

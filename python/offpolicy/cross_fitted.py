@@ -28,6 +28,7 @@ from offpolicy.estimators import NEEDS
 from offpolicy.evaluation import Evaluation
 from offpolicy.intervals import Interval
 from offpolicy.intervals.sketch import Sketch
+from offpolicy.printing import whole_tables
 from offpolicy.verdict import Verdict
 
 #: Folds that a sentence lists, and sentences.
@@ -150,9 +151,7 @@ class CrossFit:
 
     def __str__(self) -> str:
         """The evaluation, then the folds."""
-        with pl.Config(
-            tbl_cols=-1, tbl_rows=-1, tbl_width_chars=200, fmt_str_lengths=60, tbl_hide_dataframe_shape=True
-        ):
+        with whole_tables():
             return f"{self.evaluation}\n{self.folds}"
 
     def __getitem__(self, key: str | tuple[str, str]) -> Estimate:

@@ -17,7 +17,15 @@ from typing import Any
 import polars as pl
 
 from offpolicy import _core
-from offpolicy.arguments import described, read_behavior, read_domain, read_fitter, read_fraction, read_settings
+from offpolicy.arguments import (
+    described,
+    described_behavior,
+    read_behavior,
+    read_domain,
+    read_fitter,
+    read_fraction,
+    read_settings,
+)
 from offpolicy.behavior import behavior_column
 from offpolicy.bounds import Bounds
 from offpolicy.candidates import find_candidates
@@ -123,12 +131,7 @@ def improve(
     files = source.files()
     if order == "any":
         source, _ = tidy(source, source.columns, columns, dedupe=False)
-    own = _behavior(source, columns, estimated is not None, threads=threads, **common)
-    table = _with_default_names(source, columns, setting)
-    kept = Columns(behavior_prob=columns.behavior_prob)
-    if estimated is not None:
-        table, kept = _with_estimates(table, setting, estimated, source), Columns(behavior_prob=ESTIMATED)
-        own = _behavior(open_log(table), kept, threads=threads, **common)
+    own, table, kept = _prepared(source, columns, setting, estimated, threads=threads, **common)
     value, low = own["mc"].value, bound.of(own["mc"])
     assert value is not None
     advance = progress or (lambda done, total: None)
@@ -140,6 +143,7 @@ def improve(
     scores = scoring.scores(found, bound, advance)
     ranked = _ranked(scores)
     best = ranked[0] if ranked and _score(ranked[0]) > value else None
+    others = {**described_behavior(behavior, smoothing), "order": order, **common, "baseline": baseline}
     return Improvement(
         winner=BEHAVIOR if best is None else best.candidate.name,
         policy=getattr(setting, "behavior", None) if best is None else best.candidate.policy,
@@ -150,23 +154,7 @@ def improve(
         kind=low.kind,
         verdict=None if best is None else best.verdict,
         notes=own.notes + (["the rows were sorted by episode and step first"] if order == "any" else []),
-        settings={
-            "domain": setting.name,
-            "generator": "policies" if isinstance(generator, Mapping) else described(generator),
-            "fitter": described(fitter),
-            "estimator": estimator,
-            "caution": bound.caution,
-            "interval": bound.method,
-            "confidence": bound.confidence,
-            "train_fraction": train_fraction,
-            "behavior": None if behavior is None else described(behavior),
-            "smoothing": None if behavior is None else smoothing,
-            "order": order,
-            **common,
-            "baseline": baseline,
-            "bounds": None if bounds is None else asdict(bounds),
-            "columns": asdict(columns),
-        },
+        settings=_asked(setting, generator, fitter, estimator, bound, train_fraction, others, columns),
         sources=files,
         version=_core.__version__,
     )
@@ -187,6 +175,44 @@ def check_estimator(estimator: str, baseline: float | None) -> None:
         raise UsageError(f"the standard error of 'reg' knows nothing of its model's bias: it bounds nothing; {others}")
     if estimator == "dr-bsl" and baseline is None:
         raise UsageError("estimator 'dr-bsl' needs baseline=, the constant c of its guess")
+
+
+def _asked(
+    domain: Setting,
+    generator: str | Generator | Mapping[str, Policy],
+    fitter: str | ModelFitter,
+    estimator: str,
+    bound: LowerBound,
+    train_fraction: float,
+    others: Mapping[str, Any],
+    columns: Columns,
+) -> dict[str, Any]:
+    """What the result depends on beside the log, ready for JSON."""
+    return {
+        "domain": domain.name,
+        "generator": "policies" if isinstance(generator, Mapping) else described(generator),
+        "fitter": described(fitter),
+        "estimator": estimator,
+        "caution": bound.caution,
+        "interval": bound.method,
+        "confidence": bound.confidence,
+        "train_fraction": train_fraction,
+        **others,
+        "bounds": None if bound.bounds is None else asdict(bound.bounds),
+        "columns": asdict(columns),
+    }
+
+
+def _prepared(
+    source: Source, columns: Columns, domain: Setting, estimated: dict[str, Any] | None, **settings: Any
+) -> tuple[Evaluation, Any, Columns]:
+    """The behaviour policy's own value, the log as generators and fitters read it, and where its probabilities are."""
+    own = _behavior(source, columns, estimated is not None, **settings)
+    table = _with_default_names(source, columns, domain)
+    if estimated is None:
+        return own, table, Columns(behavior_prob=columns.behavior_prob)
+    table, kept = _with_estimates(table, domain, estimated, source), Columns(behavior_prob=ESTIMATED)
+    return _behavior(open_log(table), kept, **settings), table, kept
 
 
 def _behavior(source: Source, columns: Columns, unweighted: bool = False, **settings: Any) -> Evaluation:

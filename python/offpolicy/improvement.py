@@ -16,6 +16,7 @@ from offpolicy.extras import imported
 from offpolicy.files import write_json
 from offpolicy.lower_bound import LowerBound
 from offpolicy.plan import BEHAVIOR
+from offpolicy.printing import whole_tables
 from offpolicy.protocols import Policy
 from offpolicy.verdict import Verdict
 
@@ -144,9 +145,7 @@ class Improvement:
         """The recommendation, how far it can be trusted, and the candidates, best first."""
         said = [self.conclusion, self.promise, *([str(self.verdict)] if self.verdict else [])]
         shown = self.candidates.sort("rank", nulls_last=True, maintain_order=True)
-        with pl.Config(
-            tbl_cols=-1, tbl_rows=-1, tbl_width_chars=200, fmt_str_lengths=60, tbl_hide_dataframe_shape=True
-        ):
+        with whole_tables():
             return "\n".join([*said, str(shown), *self.notes])
 
     def to_dict(self) -> dict[str, Any]:

@@ -99,7 +99,7 @@ class Scoring:
 
     def _evaluate(self, train: Any, test: Any, candidates: list[Candidate]) -> Evaluation:
         """All candidates of a split in one scan."""
-        states = Columns(state=tuple(self.domain.state_columns))
+        states = Columns.of(self.domain)
         annotated = Annotated(test, states, self.first_step, self.settings["threads"])
         targets = [annotated.probability(candidate.policy) for candidate in candidates]
         columns = [PolicyColumns(target_prob=target) for target in targets]

@@ -66,7 +66,7 @@ class Comparison:
         number = int(seed.generate_state(1, np.uint64)[0])
         log = self.domain.simulate(self.domain.behavior, max(self.sizes), number)
         into = [PolicyColumns(target_prob=f"p {i}") for i in range(len(self.policies))]
-        log = annotate(log, list(self.policies.values()), columns=self._states, into=into, threads=1)
+        log = annotate(log, list(self.policies.values()), columns=Columns.of(self.domain), into=into, threads=1)
         return {"estimates": [self._estimates(cut(log, size)[0], size) for size in self.sizes]}
 
     def _estimates(self, log: pl.DataFrame, size: int) -> dict[str, dict[str, float]]:
@@ -95,9 +95,9 @@ class Comparison:
         values = values_of(model, list(self.policies.values()), self.domain.horizon, self.domain.discount)
         mine, numbers = log.filter(inside), range(len(values))
         together = [PolicyColumns(q_hat=f"q {i}", v_hat=f"v {i}") for i in numbers]  # looked up at once
-        mine = annotate(mine, model=values, columns=self._states, into=together, threads=1)
+        mine = annotate(mine, model=values, columns=Columns.of(self.domain), into=together, threads=1)
         rewards = [PolicyColumns(r_hat=f"r {i}") for i in numbers]
-        return annotate(mine, model=values, columns=self._states, into=rewards, threads=1)
+        return annotate(mine, model=values, columns=Columns.of(self.domain), into=rewards, threads=1)
 
     def _call(self, called: str, log: pl.DataFrame, of: PolicyColumns) -> float:
         named = {role: name for role in ("target_prob", *MODELLED) if (name := getattr(of, role)) is not None}
@@ -110,10 +110,6 @@ class Comparison:
         if not isinstance(value, int | float | np.number) or not np.isfinite(value):
             raise OffPolicyError(f"estimator {called!r} gave {value!r}, not a finite number")
         return float(value)
-
-    @property
-    def _states(self) -> Columns:
-        return Columns(state=tuple(self.domain.state_columns))
 
 
 def true_values(

@@ -69,7 +69,7 @@ class Splits:
             for target, stream in zip(targets, rolled.spawn(len(ALPHAS)), strict=True)
         ]
         log = self._log(self.total, evaluated)
-        scored = with_ratios(annotate(log, best, columns=self._states, threads=1), ALPHAS)
+        scored = with_ratios(annotate(log, best, columns=Columns.of(self.domain), threads=1), ALPHAS)
         found: dict[str, list[list[float]]] = {name: [] for name in (*ESTIMATORS, "reg")}
         for size in self.sizes:
             by_alpha, reg = self._estimates(*cut(scored, size), targets, ESTIMATORS)
@@ -86,10 +86,6 @@ class Splits:
             "truth_error": [error for _, error in truths],
         }
 
-    @property
-    def _states(self) -> Columns:
-        return Columns(state=tuple(self.domain.state_columns))
-
     def _log(self, episodes: int, seed: np.random.SeedSequence) -> pl.DataFrame:
         return self.domain.simulate(self.domain.behavior, episodes, int(seed.generate_state(1, np.uint64)[0]))
 
@@ -101,7 +97,7 @@ class Splits:
         values = values_of(self.fitter.fit(rest, self.domain), targets, horizon, discount)
         columns = [replace(ratio, q_hat=f"q {ratio.ratio}", v_hat=f"v {ratio.ratio}") for ratio in RATIOS]
         into = [replace(names, ratio=None) for names in columns]
-        test = annotate(test, model=values, columns=self._states, into=into, threads=1)
+        test = annotate(test, model=values, columns=Columns.of(self.domain), into=into, threads=1)
         cropped = self._cropped(test, columns, estimators)
         first = rest.filter(pl.col("step") == 0).select(self.domain.state_columns).to_numpy()
         return cropped, [self._crop(float(value.v_hat(first, 0).mean())) for value in values]
