@@ -154,14 +154,10 @@ class Donations:
         values, errors = self.truth
         return {"estimates": {name: found[name] for name in ESTIMATORS}, "truth": values, "truth_error": errors}
 
-    @property
-    def _columns(self) -> Columns:
-        return Columns(state=tuple(self.domain.state_columns))
-
     def _log(self, seed: int) -> pl.DataFrame:
         """A log of π0, with the ratios of each target."""
         log = self.domain.simulate(self.domain.behavior, self.episodes, seed)
-        log = annotate(log, self.trained, columns=self._columns, threads=1)
+        log = annotate(log, self.trained, columns=Columns.of(self.domain), threads=1)
         return splits.with_ratios(log, self.alphas, "ratio ")
 
     def _values(self, log: pl.DataFrame, seed: int) -> list[ParticleValues]:
@@ -171,7 +167,9 @@ class Donations:
 
     def _scored(self, log: pl.DataFrame, values: Sequence[ParticleValues]) -> pl.DataFrame:
         """The log with R̂, which is the same for all targets, and in every row V̂(s_1), the same for all episodes."""
-        log = annotate(log, model=values[0], columns=self._columns, into=PolicyColumns(r_hat="r_hat"), threads=1)
+        log = annotate(
+            log, model=values[0], columns=Columns.of(self.domain), into=PolicyColumns(r_hat="r_hat"), threads=1
+        )
         by_alpha = zip(values, self.alphas, strict=True)
         return log.with_columns(pl.lit(value.start_value).alias(f"v_hat {alpha}") for value, alpha in by_alpha)
 

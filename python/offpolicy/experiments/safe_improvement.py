@@ -120,7 +120,7 @@ class SafeImprovement:
             values = values_of(model, mixed, self.domain.horizon, self.domain.discount)
             columns = [PolicyColumns(ratio=name, q_hat=f"q {name}", v_hat=f"v {name}") for name in names]
             into = [replace(one, ratio=None) for one in columns]
-            test = annotate(test, model=values, columns=self._states, into=into, threads=1)
+            test = annotate(test, model=values, columns=Columns.of(self.domain), into=into, threads=1)
             ev = evaluate(
                 test,
                 estimators=ESTIMATORS,
@@ -136,16 +136,12 @@ class SafeImprovement:
         return policies, {key: (both[:, 0], both[:, 1]) for key, both in joined.items()}
 
     def _with_ratios(self, test: pl.DataFrame, policy: Policy, panel: str) -> pl.DataFrame:
-        return with_ratios(annotate(test, policy, columns=self._states, threads=1), ALPHAS, f"{panel} ")
+        return with_ratios(annotate(test, policy, columns=Columns.of(self.domain), threads=1), ALPHAS, f"{panel} ")
 
     @property
     def _settings(self) -> dict[str, Any]:
         numbers = {"discount": self.domain.discount, "horizon": self.domain.horizon}
         return {**numbers, "threads": 1, "diagnostics": False}
-
-    @property
-    def _states(self) -> Columns:
-        return Columns(state=tuple(self.domain.state_columns))
 
 
 def true_values(domain: Any, policies: Sequence[Policy], seed: np.random.SeedSequence) -> dict[int, float]:
