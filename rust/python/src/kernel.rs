@@ -2,7 +2,8 @@
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use offpolicy_core::mdp::kernel::{Axis, Kernel, NotAKernel, smoothed};
-use offpolicy_core::mdp::kernel_model::{self, PolicyTables, Rows, Samples};
+use offpolicy_core::mdp::kernel_model::{self, PolicyTables, Samples};
+use offpolicy_core::mdp::logged_rows::Rows;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

@@ -10,6 +10,7 @@
 //! and a self-loop.
 
 use crate::mdp::kernel::{Kernel, Smoother, smoothed};
+use crate::mdp::logged_rows::Rows;
 
 /// Functions of the state that are backed up side by side.
 const LANES: usize = 4;
@@ -80,62 +81,6 @@ impl<'a> PolicyTables<'a> {
     }
 }
 
-/// Rows of a log, found by how many steps remain and by the slab, or row of the grid's first coordinate, of their pair.
-#[derive(Debug)]
-pub struct Rows<'a> {
-    pairs: &'a [u32],
-    /// Pairs in a slab.
-    slab: usize,
-    /// All rows, by remaining steps, then by slab,
-    order: Vec<usize>,
-    /// and where those with 0, 1, … steps to go begin, and the end.
-    starts: Vec<usize>,
-}
-
-impl<'a> Rows<'a> {
-    fn new(pairs: &'a [u32], remaining: &[u32], horizon: usize, kernel: &Kernel) -> Self {
-        let (slab, slabs) = (kernel.row(), kernel.cells() / kernel.row());
-        let (by_slab, _) = ordered(0..pairs.len(), slabs, |row| pairs[row] as usize / slab);
-        let (order, starts) = ordered(by_slab.into_iter(), horizon + 1, |row| remaining[row] as usize);
-        Self { pairs, slab, order, starts }
-    }
-
-    /// Those with h steps to go.
-    fn with(&self, h: usize) -> &[usize] {
-        &self.order[self.starts[h]..self.starts[h + 1]]
-    }
-
-    /// Each of these whose pair is in the slab from `first` on, and that pair.
-    fn within(&self, h: usize, first: usize) -> impl Iterator<Item = (usize, usize)> {
-        let (rows, pair) = (self.with(h), |row: usize| self.pairs[row] as usize);
-        let start = rows.partition_point(|&row| pair(row) < first);
-        let here = move |&row: &usize| pair(row) < first + self.slab;
-        rows[start..].iter().copied().take_while(here).map(move |row| (row, pair(row)))
-    }
-}
-
-/// Items by a key below `keys`, and where those of each key begin, and the end; items of the same key stay in order.
-fn ordered(
-    items: impl Iterator<Item = usize> + Clone,
-    keys: usize,
-    key: impl Fn(usize) -> usize,
-) -> (Vec<usize>, Vec<usize>) {
-    let mut starts = vec![0; keys + 1];
-    for item in items.clone() {
-        starts[key(item) + 1] += 1;
-    }
-    for key in 0..keys {
-        starts[key + 1] += starts[key];
-    }
-    let (mut free, mut order) = (starts.clone(), vec![0; starts[keys]]);
-    for item in items {
-        let free = &mut free[key(item)];
-        order[*free] = item;
-        *free += 1;
-    }
-    (order, starts)
-}
-
 impl KernelModel {
     /// Fits the model; the last coordinate of the kernel's grid is the action.
     pub fn fit(kernel: Kernel, actions: usize, samples: Samples<'_>, unseen_reward: f64) -> Self {
@@ -196,7 +141,7 @@ impl KernelModel {
         rows: &Rows,
     ) -> [(Vec<f64>, Vec<f64>); L] {
         let states = self.states();
-        let mut all = policies.map(|_| (vec![0.0; (horizon + 1) * states], vec![0.0; rows.pairs.len()]));
+        let mut all = policies.map(|_| (vec![0.0; (horizon + 1) * states], vec![0.0; rows.len()]));
         let mut smoother = Smoother::new(&self.kernel);
         let (mut v, mut next_v) = (vec![[0.0; L]; states], vec![[0.0; L]; states]);
         let stationary = policies.iter().all(PolicyTables::stationary);
@@ -233,8 +178,8 @@ impl KernelModel {
     /// Q^h(s,a) of a policy, whose V^0, …, V^H are given, at rows of pairs and numbers h of remaining steps.
     pub fn action_values(&self, values: &[f64], discount: f64, rows: &Rows) -> Vec<f64> {
         let states = self.states();
-        let steps: Vec<usize> = (1..rows.starts.len() - 1).filter(|&h| !rows.with(h).is_empty()).collect();
-        let mut out = vec![0.0; rows.pairs.len()];
+        let steps: Vec<usize> = (1..=rows.horizon()).filter(|&h| !rows.with(h).is_empty()).collect();
+        let mut out = vec![0.0; rows.len()];
         let mut smoother = Smoother::<LANES>::new(&self.kernel);
         let mut v = vec![[0.0; LANES]; states];
         for steps in steps.chunks(LANES) {

@@ -10,6 +10,7 @@ pub mod dp;
 pub mod integers;
 pub mod kernel;
 pub mod kernel_model;
+pub mod logged_rows;
 pub mod lookup;
 pub mod model;
 pub mod optimal;
