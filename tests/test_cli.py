@@ -236,6 +236,23 @@ def test_truncated_episodes_are_mended_on_request(log, tmp_path, kind, words):
     assert words in run.out
 
 
+@pytest.mark.parametrize("name", ["report.html", "table.csv"])
+def test_a_result_is_json_and_not_named_otherwise(log_file, tmp_path, name):
+    run = offpolicy("evaluate", log_file, "--out", tmp_path / name)
+    assert run.code == 2
+    assert "name a file .json" in run.err
+    assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize(("name", "reader"), [("log.csv", "pl.scan_csv"), ("log.jsonl", "pl.scan_ndjson")])
+def test_other_files_are_refused_with_what_reads_them(log, tmp_path, name, reader):
+    (log.write_csv if name.endswith("csv") else log.write_ndjson)(tmp_path / name)
+    run = offpolicy("evaluate", tmp_path / name)
+    assert run.code == 1
+    assert name in run.err
+    assert reader in run.err
+
+
 def test_check_says_when_nothing_is_wrong(log, log_file):
     run = offpolicy("check", log_file)
     assert (run.code, run.err) == (0, "")

@@ -97,7 +97,7 @@ def test_cross_fitting_from_the_shell_is_that_from_python(tmp_path, monkeypatch)
     command = re.search(r"^offpolicy (cross-fit .*)$", README, re.MULTILINE).group(1)
     monkeypatch.chdir(tmp_path)
     car = op.domain("mountain-car")
-    car.simulate(car.behavior, n=2000, seed=1).write_parquet("log.parquet")
+    car.simulate(car.behavior, n=2000, seed=1).write_parquet("car.parquet")
     (estimate,) = offpolicy(*shlex.split(command), "--json").document["estimates"]
     assert f"dr         {estimate['value']:.2f} ± {estimate['std_error']:.2f}\n" in README.split("### Cross-fitting")[1]
 

@@ -156,6 +156,13 @@ def test_rewards_that_nobody_saw_are_not_reliable(truncation, level):
     assert (found.low is None) == (level == "fragile")
 
 
+def test_where_nothing_was_estimated_nothing_is_reliable():
+    log = op.demo_log()
+    for ev in (op.evaluate(log.drop("target_prob", "v_hat")), op.evaluate(log, estimators=["mc"])):
+        assert ev.verdict.level == "unusable"
+        assert "nothing was estimated of policy 'target'" in ev.verdict.rule
+
+
 @pytest.mark.parametrize("discount", [0.7, 0.9])
 def test_rounding_is_no_sign_of_a_wrong_model(discount):
     log = skeleton([4] * 500).with_columns(ratio=1.0, q_hat=0.3, v_hat=0.3)

@@ -17,7 +17,7 @@ from offpolicy.estimate import Estimate, IntervalSettings
 from offpolicy.estimators import ESTIMATORS, UNWEIGHTED
 from offpolicy.plan import BEHAVIOR
 from offpolicy.samples import Samples
-from offpolicy.verdict import Verdict, best, judge, judge_estimate, unweighted, worst
+from offpolicy.verdict import Verdict, best, judge, judge_estimate, none_of, unweighted, worst
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Evaluation:
             own = [estimate for estimate in self.estimates if estimate.policy == policy]
             judged = {estimate.estimator: self.verdict_on(estimate) for estimate in own}
             weighted = {name: verdict for name, verdict in judged.items() if name not in UNWEIGHTED}
-            found.append(best(weighted or judged or {"": self._weights[policy][0]}))
+            found.append(best(weighted or judged) if judged else none_of(policy))
         return found
 
     def verdict_on(self, estimate: Estimate) -> Verdict:

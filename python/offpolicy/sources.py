@@ -18,6 +18,8 @@ from offpolicy.scratch import ScratchFolder
 
 #: Rows a task for `map=`, at least.
 TASK_ROWS = 1 << 18
+#: What reads other files, by their endings.
+READERS = {".csv": "pl.scan_csv", ".tsv": "pl.scan_csv", ".jsonl": "pl.scan_ndjson", ".ndjson": "pl.scan_ndjson"}
 #: Frames handed to `map=` at a time, where the log is a stream.
 ROUND = 16
 
@@ -355,6 +357,9 @@ def _open_paths(paths: Iterable[Any]) -> Source:
             found += matches
         else:
             found.append(path)
+    for path in found:
+        if (reader := READERS.get(Path(path).suffix.lower())) is not None:
+            raise BadFileError(path, f"a log is Parquet: other files go through Polars, op.evaluate({reader}(...))")
     if not found:
         raise UsageError("the list of paths is empty")
     return ParquetSource(found)

@@ -174,6 +174,12 @@ def unweighted(policy: str) -> Verdict:
     return Verdict("fragile", rule, policy)
 
 
+def none_of(policy: str) -> Verdict:
+    """The verdict on a policy of which nothing was estimated."""
+    rule = f"nothing was estimated of policy {policy!r}: its columns are missing, or no estimator of it was asked for"
+    return Verdict("unusable", rule, policy)
+
+
 def worst(verdicts: list[Verdict]) -> Verdict:
     """The one that counts when there are several policies."""
     return max(verdicts, key=lambda verdict: LEVELS.index(verdict.level))

@@ -40,7 +40,9 @@ def check_writable(given: Path, option: str = "--out") -> Path:
 
 
 def check_target(given: Path) -> Path:
-    """The same for a result, which must not take the place of a log."""
+    """The same for a result, which is JSON and must not take the place of a log."""
+    if given.suffix not in ("", ".json"):
+        raise click.UsageError(f"--out: the result is JSON: name a file .json, not {given.suffix}")
     path = check_writable(given)
     if not path.exists():
         return path

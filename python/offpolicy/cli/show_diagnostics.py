@@ -13,6 +13,7 @@ from offpolicy.cli.output import visible
 from offpolicy.cli.show import LOOK, NONE, cell, line, name_width, put, rounding
 from offpolicy.diagnostics import CARRIES
 from offpolicy.evaluation import Evaluation
+from offpolicy.verdict import HEAVY
 
 #: Rows of the table of steps, for each policy.
 SOME_STEPS = 10
@@ -53,7 +54,7 @@ def about(row: dict[str, Any], episodes: int) -> list[str]:
         ratio = f"mean ratio {row['mean_ratio']:.6g} (at most 1 expected)"
         found.append(f"{ratio}, e-value 10^{row['log10_e_value']:.1f} against the logged probabilities")
     if row["k_hat"] is not None:
-        found.append(f"tail of the weights: k̂ = {row['k_hat']:.2f}, good below {row['k_limit']:.2f}")
+        found.append(f"tail of the weights: k̂ = {row['k_hat']:.2f}, good below {min(row['k_limit'], HEAVY):.2f}")
     if row["control_variate"] is not None and row["control_error"] is not None:
         control = (
             f"control variate {row['control_variate']:.3g}, standard error {row['control_error']:.3g} (0 expected)"
