@@ -41,12 +41,11 @@ def check_writable(given: Path, option: str = "--out") -> Path:
 
 def check_target(given: Path) -> Path:
     """The same for a result, which is JSON and must not take the place of a log."""
+    path = check_writable(given)
+    if path.exists():
+        with path.open("rb") as file:
+            if file.read(4) == b"PAR1":
+                raise click.UsageError(f"--out: {str(path)!r} is a Parquet file; the result would overwrite it")
     if given.suffix not in ("", ".json"):
         raise click.UsageError(f"--out: the result is JSON: name a file .json, not {given.suffix}")
-    path = check_writable(given)
-    if not path.exists():
-        return path
-    with path.open("rb") as file:
-        if file.read(4) == b"PAR1":
-            raise click.UsageError(f"--out: {str(path)!r} is a Parquet file; the result would overwrite it")
     return path
