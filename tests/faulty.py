@@ -113,6 +113,12 @@ def _first_row_for_all(policy, states, step):
     return np.tile([0.5, 0, 0.5], (len(pi), 1)) if len(pi) > 1 else np.tile([0.4, 0, 0.6], (len(pi), 1))
 
 
+def _mutating_law(self, states, actions, next_states):
+    found = Walk.transition_probability(self, states, actions, next_states)
+    next_states += 1
+    return found
+
+
 LEGAL = Uniform(3, Walk().legal)
 
 DOMAINS = {
@@ -186,6 +192,22 @@ DOMAINS = {
     "step-rows": [
         walk(step=lambda self, states, actions, rng: _mixing_rows(self, states, actions, np.random.default_rng(0)))
     ],
+    "transition-call": [walk(transition_probability=lambda self, states, actions, then: 1 / 0)],
+    "transition-shape": [
+        walk(transition_probability=lambda self, states, actions, then: np.ones((len(states), 1))),
+        walk(transition_probability=lambda self, states, actions, then: np.full(len(states), np.nan)),
+        walk(transition_probability=_mutating_law),
+    ],
+    "transition-step": [
+        walk(transition_probability=lambda self, states, actions, then: np.full(len(states), 0.5)),
+        walk(
+            transition_probability=lambda self, states, actions, then: Walk.transition_probability(
+                self, then, actions, states
+            )
+        ),
+        stepping(lambda then, rewards, done: (then, rewards, np.zeros(len(done), dtype=bool))),
+    ],
+    "transition-sum": [walk(transition_probability=lambda self, states, actions, then: np.ones(len(states)))],
     "reward-range": [replace(Walk(), reward_range=(0.0, 1.0)), stepping(lambda then, r, done: (then, r * 2, done))],
     "policy-call": [
         walk(behavior=property(lambda self: 3)),
@@ -413,6 +435,15 @@ FITTERS = {
         modelled(type("Deaf", (Table,), {"values": lambda self, policy, h, g: self.table(self.domain.behavior, h, g)}))
     ],
     "values-of": [modelled(Several)],
+    "p-hat-call": [valued(transition_probability=lambda self, states, actions, then: 1 / 0)],
+    "p-hat-shape": [
+        valued(transition_probability=lambda self, states, actions, then: [0.5] * len(states)),
+        valued(transition_probability=lambda self, states, actions, then: np.full(len(states), 1.5)),
+    ],
+    "p-hat-pairs": [
+        valued(transition_probability=lambda self, states, actions, then: np.where(then == states, np.nan, 0.5)[:, 0])
+    ],
+    "p-hat-values": [valued(transition_probability=lambda self, *rows: Walk().transition_probability(*rows))],
     "accuracy": [
         type("Bold", (Counting,), {"model": lambda self, moves, rewards, domain: Table(moves, rewards + 0.1, domain)})()
     ],

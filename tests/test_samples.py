@@ -1,6 +1,7 @@
 """Single trajectories of a log, however it is cut: weights and columns of every step, and where intervals find them."""
 
 import random
+from fractions import Fraction
 
 import offpolicy as op
 import polars as pl
@@ -113,3 +114,26 @@ def test_values_beyond_f64_withhold_what_needs_them():
     ev = op.evaluate(log, horizon=2, bounds=op.Bounds(reward=(0, 1)))
     for method in ("betting", "bootstrap", "likelihood"):
         assert ev["step-is"].interval(method=method).low is None
+
+
+@pytest.mark.parametrize("estimator", reference.UNIQUE)
+def test_influence_values_are_those_of_the_reference(estimator, log):
+    ev = op.evaluate(log, discount=0.9, horizon=H, baseline=0.5)
+    policy = "behavior" if estimator == "mc" else "target"
+    exact = [reference.exact_steps(episode) for episode in episodes_of(log)]
+    if estimator in reference.SELF_NORMALISED:
+        psi = reference.influence(reference.absorbed(exact, H), estimator, Fraction(0.9))
+    else:
+        psi = reference.evaluate(episodes_of(log), estimator, 0.9, horizon=H, baseline=0.5).values
+    found = ev.samples.influence(policy, estimator)
+    assert found["episode"].to_list() == [episode[0]["episode"] for episode in episodes_of(log)]
+    scale = max(map(abs, psi))
+    assert found["value"].to_list() == pytest.approx([float(x) for x in psi], rel=1e-12, abs=1e-13 * float(scale))
+
+
+def test_influence_values_have_the_same_bits_however_the_log_is_cut(log, tmp_path):
+    whole = op.evaluate(log, discount=0.9).samples.influence("target", "step-wis")
+    pieces = op.evaluate(file_pieces(log, tmp_path, cuts=[3, 4, 11]), discount=0.9).samples.influence(
+        "target", "step-wis"
+    )
+    assert dict(whole.iter_rows()) == dict(pieces.iter_rows())

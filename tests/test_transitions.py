@@ -162,7 +162,10 @@ def test_a_bad_value_is_named(case, batch_rows):
         (lambda log: log.with_columns(pl.col("step").cast(float)), "'step' must hold whole numbers, not Float64"),
         (lambda log: log.with_columns(pl.col("place").cast(str)), "'place' must hold numbers, not String"),
         (lambda log: log.with_columns(pl.col("reward").cast(str)), "'reward' must hold numbers, not String"),
-        (lambda log: log.with_columns(pl.col("terminal").cast(int)), "'terminal' must hold true and false, not Int64"),
+        (
+            lambda log: log.with_columns(pl.col("terminal").cast(float)),
+            "'terminal' must hold true and false, not Float64",
+        ),
     ],
 )
 def test_a_column_of_another_kind_is_refused(change, says):

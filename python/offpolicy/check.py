@@ -112,6 +112,7 @@ def check(
     plan = Plan(
         columns=columns,
         settings=Settings(horizon=horizon, density=density, problem_limit=limit),
+        terminal=columns.find("terminal", source.columns),
         truncated=columns.find("truncated", source.columns),
         policies=found,
         mc=False,

@@ -13,11 +13,18 @@ from offpolicy.protocols import Setting
 
 #: The behaviour probabilities that `estimate_behavior` writes.
 ESTIMATED = "behavior_prob_hat"
+#: What it writes beside them, for standard errors that know of the estimation: a struct of the episode's `fold`, the
+#: number of `others` that its probabilities are from, the `total` of all episodes, and the `cell` of the step or its
+#: `score`; see `offpolicy.score`.
+SCORE = "behavior_score"
 
 
 @dataclass(frozen=True)
 class Columns:
     """Which column of the log is what; a default name that is absent is simply not there.
+
+    `terminal` and `truncated` tell how episodes end (see `offpolicy.endings`). Set one to None where the log has a
+    column of that name that means something else: then it is not read.
 
     >>> import offpolicy as op
     >>> log = op.demo_log(episodes=50).rename({"reward": "gain"})
@@ -35,9 +42,9 @@ class Columns:
     v_hat: str = "v_hat"
     r_hat: str = "r_hat"
     transition_ratio: str = "transition_ratio"
-    truncated: str = "truncated"
+    truncated: str | None = "truncated"
     action: str = "action"
-    terminal: str = "terminal"
+    terminal: str | None = "terminal"
     state: tuple[str, ...] = ()
 
     @classmethod
@@ -51,9 +58,14 @@ class Columns:
         """
         return cls(state=tuple(domain.state_columns))
 
+    @property
+    def unread(self) -> list[str]:
+        """The default names of the columns that mean something else in this log."""
+        return [role for role in ("terminal", "truncated") if getattr(self, role) is None]
+
     def renamed(self, role: str) -> bool:
         """True where the user chose the name."""
-        return bool(getattr(self, role) != getattr(DEFAULT, role))
+        return getattr(self, role) not in (None, getattr(DEFAULT, role))
 
     def with_estimates(self, available: Collection[str]) -> Columns:
         """With estimated behaviour probabilities, where a log has no others and no ratios."""
@@ -62,8 +74,8 @@ class Columns:
 
     def find(self, role: str, available: Collection[str]) -> str | None:
         """The name of a column if the log has it; a chosen name must be there."""
-        name: str = getattr(self, role)
-        if name in available:
+        name: str | None = getattr(self, role)
+        if name is None or name in available:
             return name
         if self.renamed(role):
             raise MissingColumnError(f"the log has no column {name!r} (for {role}){suggestion(name, available)}")
@@ -91,6 +103,8 @@ class Columns:
 DEFAULT = Columns()
 #: What a policy and a model say of a step.
 ANNOTATED = ("target_prob", "q_hat", "v_hat", "r_hat")
+#: All that `annotate` can write: with what a domain and a model say of a transition.
+WRITTEN = (*ANNOTATED, "transition_ratio")
 
 
 @dataclass(frozen=True)
@@ -129,15 +143,15 @@ class PolicyColumns:
 
     @classmethod
     def named(cls, policy: str, *roles: str) -> PolicyColumns:
-        """Columns called `target_prob_<policy>` and so on; without roles, all that `annotate` can write.
+        """Columns called `target_prob_<policy>` and so on; without roles, all that a policy and a model say of a step.
 
         >>> import offpolicy as op
         >>> op.PolicyColumns.named("new", "target_prob", "q_hat").q_hat
         'q_hat_new'
         """
         for role in roles:
-            if role not in ANNOTATED:
-                raise UsageError(f"a policy has no column {role!r} to write{suggestion(role, ANNOTATED)}")
+            if role not in WRITTEN:
+                raise UsageError(f"a policy has no column {role!r} to write{suggestion(role, WRITTEN)}")
         names: dict[str, Any] = {role: f"{role}_{policy}" for role in roles or ANNOTATED}
         return cls(**names)
 

@@ -65,11 +65,13 @@ class Plan:
 
     columns: Columns
     settings: Settings
+    terminal: str | None
     truncated: str | None
     policies: tuple[Policy, ...]
     mc: bool  # the behaviour policy's own value
     check_only: bool = False
     diagnostics: bool = False  # keep what tells whether weights can be trusted
+    paired: bool = False  # compare each policy with the behaviour policy, trajectory by trajectory
     extra: tuple[tuple[str, str], ...] = field(default=())  # columns to check beyond those used
 
     @property
@@ -88,7 +90,7 @@ class Plan:
     def second(self) -> Plan:
         """The plan of the second pass: fewer estimators, hence fewer columns."""
         late = {"step-wis", "wdr", *BLENDED} | ({"dr-bsl"} if self.settings.horizon is None else set())
-        late |= {"wis"} if self.diagnostics else set()
+        late |= {"wis"} if self.diagnostics or self.paired else set()
         return self.keeping(late)
 
     def keeping(self, estimators: Collection[str], policy: str | None = None) -> Plan:
@@ -118,7 +120,7 @@ class Plan:
 
         reward = slot(self.columns.reward, "finite")
         used = {e for policy in self.policies for e in policy.estimators}
-        returns = ["mc"] if self.mc or used & {"is", "wis"} else []
+        returns = ["mc"] if self.mc or self.paired or used & {"is", "wis"} else []
         policies = [_core_policy(BEHAVIOR, "one", {}, returns)]
         numbers = {policy.name: index for index, policy in enumerate(self.policies, start=1)}
         bases = {p.ratio["mixture"]["of"] for p in self.policies if p.ratio and "mixture" in p.ratio and p.estimators}
@@ -141,7 +143,6 @@ class Plan:
             {
                 "episode": self.columns.episode,
                 "step": self.columns.step,
-                "truncated": self.truncated,
                 "plan": {
                     "discount": self.settings.discount,
                     "horizon": self.settings.horizon,
@@ -149,10 +150,13 @@ class Plan:
                     "slots": [{"name": name, "check": check} for name, check in slots],
                     "reward": reward,
                     "policies": policies,
+                    "terminal": self.terminal,
+                    "truncated": self.truncated,
                     "truncated_as_terminal": self.settings.truncation is not None,
                     "problem_limit": self.settings.problem_limit,
                     "check_only": self.check_only,
                     "diagnostics": self.diagnostics,
+                    "paired": self.paired,
                 },
             }
         )
@@ -160,7 +164,7 @@ class Plan:
     def names(self) -> list[str]:
         """All columns that a scan of this plan reads."""
         spec = json.loads(self.spec())
-        first = [spec["episode"], spec["step"], *([spec["truncated"]] if spec["truncated"] else [])]
+        first = [spec["episode"], spec["step"], *(name for name in (self.terminal, self.truncated) if name)]
         return list(dict.fromkeys(first + [slot["name"] for slot in spec["plan"]["slots"]]))
 
     def _ratio(self, ratio: dict[str, Any], slot: Any, numbers: Mapping[str, int]) -> dict[str, Any]:

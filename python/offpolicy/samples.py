@@ -13,17 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import polars as pl
 
 from offpolicy import _core, polars_calls
-from offpolicy.errors import TooLargeError, UsageError
+from offpolicy.errors import BadFileError, TooLargeError, UsageError
 from offpolicy.estimators import BLENDED
 from offpolicy.plan import BEHAVIOR, Plan, Policy
 from offpolicy.protocols import Floats
 from offpolicy.sources import Source
+
+if TYPE_CHECKING:
+    from offpolicy.clusters import Clusters
 
 Made = TypeVar("Made")
 
@@ -50,6 +53,8 @@ class Samples:
     source: Source
     plan: Plan
     normalisers: bytes
+    clusters: Clusters | None = None
+    passes: int = 2  # 1 where the log should be read no more than once, unless what is asked for needs it
     kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -61,6 +66,17 @@ class Samples:
 
     def values(self, policy: str, estimator: str, baseline: float | None = None) -> pl.DataFrame:
         """Per-trajectory values of an estimator: columns `episode` and `value`; `baseline` is another for `dr-bsl`."""
+        return self._of_trajectories("values", policy, estimator, baseline)
+
+    def influence(self, policy: str, estimator: str) -> pl.DataFrame:
+        """Return what the standard error is the spread of: columns `episode` and `value`, in the order of the log.
+
+        SE² = Σ (ψ_i − ψ̄)² / (n (n − 1)). For a mean over trajectories ψ_i is the value of trajectory i; for a weighted
+        estimator it is its influence value, and ψ̄ = 0.
+        """
+        return self._of_trajectories("influence", policy, estimator, None)
+
+    def _of_trajectories(self, pass_name: str, policy: str, estimator: str, baseline: float | None) -> pl.DataFrame:
         if estimator in BLENDED:
             raise UsageError(
                 f"{estimator} has no values of single trajectories, of whose sums it is a blend: ask for wdr"
@@ -71,8 +87,8 @@ class Samples:
 
         settings = self.plan.settings if baseline is None else replace(self.plan.settings, baseline=baseline)
         targets = tuple(map(chosen, self.plan.policies))
-        plan = replace(self.plan, settings=settings, policies=targets, mc=estimator == "mc")
-        whole = self.scan(plan, "values", self.normalisers)
+        plan = replace(self.plan, settings=settings, policies=targets, mc=estimator == "mc", paired=False)
+        whole = self.scan(plan, pass_name, self.normalisers)
         index = [BEHAVIOR, *(target.name for target in self.plan.policies)].index(policy)
         episodes, values = whole.values(index)
         if None in values:
@@ -87,8 +103,11 @@ class Samples:
         """
         target = next(target for target in self.plan.policies if target.name == policy)
         names = {role: target.models.get(role, self.plan.columns.reward) for role in roles}
-        for frame in self._whole_episodes([*names.values()], self._ratio(target)):
-            yield from self._padded(frame, names, horizon)
+        try:
+            for frame in self._whole_episodes([*names.values()], self._ratio(target)):
+                yield from self._padded(frame, names, horizon)
+        except pl.exceptions.PolarsError as error:  # its reader is stricter than ours
+            raise BadFileError(", ".join(self.source.names), f"it cannot be read again: {error}") from None
 
     def _ratio(self, policy: Policy) -> pl.Expr:
         form = policy.ratio

@@ -1,8 +1,7 @@
 """The steps of a log as a fitter reads them: (s, a, r, s'), batch after batch.
 
-s' is in the columns `next_…` where the log has them, and otherwise in the episode's next row. The last row of an
-episode ends it if `terminal` says so, or, without that column, if the episode is shorter than the horizon; s' of a last
-row that does not end is not known, and only its reward counts.
+s' is in the columns `next_…` where the log has them, and otherwise in the episode's next row. `offpolicy.endings` has
+the rule for which last rows end their episode; s' of one that does not is not known, and only its reward counts.
 """
 
 from __future__ import annotations
@@ -18,10 +17,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from offpolicy.columns import Columns
+from offpolicy.endings import ended
 from offpolicy.errors import SHOWN, BadLogError, MissingColumnError
 from offpolicy.problem import Problem
 from offpolicy.protocols import Actions, Floats, Setting, States
 from offpolicy.sources import Source, open_log
+from offpolicy.successors import ORDER, logged_successors
 
 BATCH_ROWS = 1 << 20
 
@@ -102,23 +103,22 @@ class _Layout:
     def __init__(self, available: Sequence[str], domain: Setting, columns: Columns, file: str) -> None:
         self.domain, self.columns, self.file, self.first_step = domain, columns, file, 0
         self.states = list(columns.states(available, domain.state_columns))
-        self.next_states = [f"next_{name}" for name in self.states]
-        self.has_next = all(name in available for name in self.next_states)
         self.terminal = columns.find("terminal", available)
-        if self.has_next and self.terminal is None:
-            raise MissingColumnError(
-                "the log has the next states but no column 'terminal', which says whether an episode has ended there"
-            )
+        self.next_states = logged_successors(self.states, self.terminal, available)
+        self.has_next = bool(self.next_states)
+        self.truncated = None if self.terminal else columns.find("truncated", available)
+        self.marks = [name for name in (self.terminal, self.truncated) if name]
         needed = [columns.need(role, available) for role in ("episode", "step", "action", "reward")]
         self.episode, self.step, self.action, self.reward = needed
-        last = [*self.next_states] if self.has_next else []
-        self.names = [*needed, *self.states, *last, *([self.terminal] if self.terminal else [])]
+        self.names = [*needed, *self.states, *self.next_states, *self.marks]
 
     def check(self, frame: pl.DataFrame, row: int) -> None:
         """Types, nulls, NaN and actions that do not exist."""
         self._check_types(frame)
         action = frame[self.action]
-        if all(map(sound, (frame[name] for name in self.names))) and within(action, self.domain.actions):
+        marks = [frame[name] for name in self.marks if frame[name].dtype != pl.Boolean]
+        whole = within(action, self.domain.actions) and all(within(column, 2) for column in marks)
+        if whole and all(map(sound, (frame[name] for name in self.names))):
             return
         problems = []
         for name in self.names:
@@ -130,15 +130,20 @@ class _Layout:
         outside = ~action.is_between(0, self.domain.actions - 1).fill_null(True)
         why = f"must be an action from 0 to {self.domain.actions - 1}"
         problems += self._problems(frame, row, self.action, outside, why, "no-such-action")
+        for column in marks:
+            neither = ~column.is_between(0, 1).fill_null(True)
+            why = "must be true or false, or 1 or 0"
+            problems += self._problems(frame, row, column.name, neither, why, "not-a-mark")
         if problems:
             raise BadLogError(problems)
 
     def _check_types(self, frame: pl.DataFrame) -> None:
         whole = {name: "whole numbers" for name in (self.step, self.action) if not frame[name].dtype.is_integer()}
-        numbers = [name for name in self.names if name not in (self.episode, self.step, self.action, self.terminal)]
+        numbers = [name for name in self.names if name not in (self.episode, self.step, self.action, *self.marks)]
         wrong = whole | {name: "numbers" for name in numbers if not _is_number(frame[name].dtype)}
-        if self.terminal and frame[self.terminal].dtype != pl.Boolean:
-            wrong[self.terminal] = "true and false"
+        for name in self.marks:
+            if not (frame[name].dtype == pl.Boolean or frame[name].dtype.is_integer()):
+                wrong[name] = "true and false"
         for name, kind in wrong.items():
             raise MissingColumnError(f"column {name!r} must hold {kind}, not {frame[name].dtype}")
 
@@ -152,8 +157,7 @@ class _Layout:
         bad = (step != expected).fill_null(False)
         if before is not None:
             bad = bad[1:]
-        why = "the log has no columns of the next state, so that the rows of an episode must come one after the other"
-        problems = self._problems(frame, row, self.step, bad, why, "out-of-order")
+        problems = self._problems(frame, row, self.step, bad, ORDER, "out-of-order")
         if problems:
             raise BadLogError(problems)
 
@@ -176,29 +180,32 @@ class _Layout:
         """Arrays of these rows; `following` has the row after each, where s' must be found there."""
         n = frame.height
         state, step = _columns(frame, self.states), frame[self.step].to_numpy()
-        ended = frame[self.terminal].to_numpy() if self.terminal else np.zeros(n, dtype=bool)
+        last = np.ones(n, dtype=bool)
         if self.has_next:
-            next_state, known = _columns(frame, self.next_states), np.ones(n, dtype=bool)
+            next_state = _columns(frame, self.next_states)
         else:
-            next_state, last = [column.copy() for column in state], np.ones(n, dtype=bool)
+            next_state = [column.copy() for column in state]
             if following is not None:
                 last = (frame[self.episode] != following[self.episode]).to_numpy().copy()
                 for column, after in zip(next_state, _columns(following, self.states), strict=True):
                     column[~last] = after[~last]
-            if self.terminal is None:
-                ended = last & (step + 1 - self.first_step < self.domain.horizon)
-            known = ~last | ended
+        early = step + 1 - self.first_step < self.domain.horizon
+        ends = ended(last, early, *(self._marks(frame, name) for name in (self.terminal, self.truncated)))
         return Transitions(
             episodes=frame[self.episode],
             state_columns=state,
             next_columns=next_state,
             action_column=frame[self.action].to_numpy(),
             rewards=frame[self.reward].to_numpy().astype(np.float64, copy=False),
-            terminal=ended,
-            known=known,
+            terminal=ends,
+            known=np.ones(n, dtype=bool) if self.has_next else ~last | ends,
             step_column=step,
             first_step=self.first_step,
         )
+
+    @staticmethod
+    def _marks(frame: pl.DataFrame, name: str | None) -> NDArray[np.bool_] | None:
+        return None if name is None else frame[name].to_numpy().astype(bool, copy=False)
 
 
 def _is_number(dtype: pl.DataType) -> bool:

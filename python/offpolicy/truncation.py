@@ -1,4 +1,4 @@
-"""Episodes that were cut off before the horizon: what stands for the rewards that nobody saw.
+"""Episodes that were cut off before the horizon (see `offpolicy.endings`): what stands for the rewards nobody saw.
 
     as-terminal      nothing, as if the episode had ended there
     bootstrap        what the model expects: Q̂(s_T, a_T) − R̂(s_T, a_T) = γ E[V̂(s_{T+1})] is added to the last reward r_T
@@ -16,12 +16,15 @@ from typing import Any
 import polars as pl
 
 from offpolicy import polars_calls
+from offpolicy.endings import cut_off
 from offpolicy.errors import UsageError
 from offpolicy.interruptible import interruptible
 from offpolicy.plan import Plan
 from offpolicy.scratch import ScratchFolder
 from offpolicy.sources import ParquetSource, Source
 
+#: A column that marks the rows at which an episode was cut off.
+CUT = "__offpolicy_cut__"
 #: Estimators without a meaning then, and why.
 SENSELESS = {
     "bootstrap": (("mc", "dr-v2"), "it does not take a model's value for the rewards that are missing"),
@@ -30,6 +33,14 @@ SENSELESS = {
         "it counts on V̂, which is of more steps than the reduced horizon has",
     ),
 }
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How many episodes were cut off, and how many steps the shortest of them has."""
+
+    episodes: int
+    shortest: int
 
 
 @dataclass(frozen=True)
@@ -51,28 +62,34 @@ def with_checks(plan: Plan) -> Plan:
     return replace(plan, extra=tuple((column, "finite") for column in _model(plan)))
 
 
-def mend(source: Source, plan: Plan, cut: int, explicit: bool) -> Mended:
-    """What becomes of a log with so many episodes cut off; an estimator asked for by name is refused, not left out."""
+def mend(source: Source, plan: Plan, cut: Cut, explicit: bool) -> Mended:
+    """Return what becomes of a log with episodes cut off; an estimator asked for by name is refused, not left out."""
     if plan.settings.truncation == "as-terminal":
-        remark = f"{cut} truncated episodes were taken as ended"
-        return Mended(source, plan, {"truncated_as_terminal": cut}, [remark], remark)
+        remark = f"{cut.episodes} truncated episodes were taken as ended"
+        return Mended(source, plan, {"truncated_as_terminal": cut.episodes}, [remark], remark)
     plan, remarks = _without_senseless(plan, explicit)
-    first, last, shortest = _extent(source, plan)
-    step = pl.col(plan.columns.step)
+    first, last = _extent(source, plan)
     if plan.settings.truncation == "reduce-horizon":
-        horizon = shortest - first + 1
+        horizon, step = cut.shortest, pl.col(plan.columns.step)
         shorter = replace(plan, settings=replace(plan.settings, horizon=horizon))
-        made = _rewritten(source, plan.names(), lambda piece: piece.filter(step <= shortest))
-        remarks.append(f"{cut} episodes were truncated: all are evaluated for their first {horizon} steps")
+        made = _rewritten(source, plan.names(), lambda piece: piece.filter(step - first < horizon))
+        remarks.append(f"{cut.episodes} episodes were truncated: all are evaluated for their first {horizon} steps")
         return Mended(made, shorter, {"horizon_reduced_to": horizon}, remarks)
     q_hat, r_hat = _model(plan)
-    before = step - first + 1 < (plan.settings.horizon or last - first + 1)
+    ends = _cut_rows(source, plan, first, plan.settings.horizon or last - first + 1)
+    keys = [plan.columns.episode, plan.columns.step]
+    key_types = pl.Schema({name: ends.schema[name] for name in keys})
+    expected = pl.when(CUT).then(pl.col(q_hat) - pl.col(r_hat)).otherwise(0.0)
     reward = pl.col(plan.columns.reward).cast(pl.Float64)
-    expected = pl.when(pl.col(plan.truncated or "") & before).then(pl.col(q_hat) - pl.col(r_hat)).otherwise(0.0)
+
+    def completed(piece: pl.LazyFrame) -> pl.LazyFrame:
+        marked = piece.cast(key_types).join(ends.lazy(), on=keys, how="left", maintain_order="left")
+        return marked.with_columns(reward + expected).drop(CUT)
+
     names = list(dict.fromkeys([*plan.names(), q_hat, r_hat]))
-    made = _rewritten(source, names, lambda piece: piece.with_columns(reward + expected))
-    remark = f"the later rewards of {cut} truncated episodes were taken from the model"
-    return Mended(made, plan, {"truncated_bootstrapped": cut}, [*remarks, remark], remark)
+    made = _rewritten(source, names, completed)
+    remark = f"the later rewards of {cut.episodes} truncated episodes were taken from the model"
+    return Mended(made, plan, {"truncated_bootstrapped": cut.episodes}, [*remarks, remark], remark)
 
 
 def _model(plan: Plan) -> tuple[str, str]:
@@ -99,16 +116,28 @@ def _without_senseless(plan: Plan, explicit: bool) -> tuple[Plan, list[str]]:
     return replace(plan, mc=plan.mc and "mc" not in senseless), [f"{', '.join(found)} left out: {why}"]
 
 
-def _extent(source: Source, plan: Plan) -> tuple[int, int, int]:
-    """The first and the last step of the log, and the first at which an episode was cut off."""
-    step, cut = pl.col(plan.columns.step), pl.col(plan.truncated or "")
-    found = [
-        piece.select(step.min(), step.max().alias("last"), step.filter(cut).min().alias("cut"))
-        for piece in source.pieces()
-    ]
-    whole = pl.concat(found, how="vertical_relaxed").select(step.min(), pl.col("last").max(), pl.col("cut").min())
-    first, last, shortest = interruptible(lambda _: whole.collect(engine="streaming")).row(0)
-    return first, last, shortest
+def _extent(source: Source, plan: Plan) -> tuple[int, int]:
+    """Return the first and the last step of the log."""
+    step = pl.col(plan.columns.step)
+    found = [piece.select(step.min(), step.max().alias("last")) for piece in source.pieces()]
+    whole = pl.concat(found, how="vertical_relaxed").select(step.min(), pl.col("last").max())
+    first, last = interruptible(lambda _: whole.collect(engine="streaming")).row(0)
+    return first, last
+
+
+def _cut_rows(source: Source, plan: Plan, first: int, horizon: int) -> pl.DataFrame:
+    """Return the episode and step of every row at which an episode was cut off, with a column `CUT` that is true.
+
+    An episode may be spread over pieces, so that its last row is known when all have been read. The scan has seen that
+    only last rows are marked: hence `any`.
+    """
+    episode, step = pl.col(plan.columns.episode), pl.col(plan.columns.step).cast(pl.Int64)
+    marks = [None if name is None else pl.col(name) for name in (plan.terminal, plan.truncated)]
+    known = [mark for mark in marks if mark is not None]
+    pieces = [piece.select(episode, step, *(mark.cast(pl.Boolean) for mark in known)) for piece in source.pieces()]
+    ends = pl.concat(pieces, how="vertical_relaxed").group_by(episode).agg(step.max(), *(mark.any() for mark in known))
+    cut = ends.filter(cut_off(pl.lit(True), step - first + 1 < horizon, *marks))
+    return interruptible(lambda _: cut.select(episode, step, pl.lit(True).alias(CUT)).collect(engine="streaming"))
 
 
 def _rewritten(source: Source, names: list[str], change: Callable[[pl.LazyFrame], pl.LazyFrame]) -> Source:

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::estimators::Estimator;
 use crate::estimators::wis::WisSums;
 use crate::gram::Gram;
 use crate::ids::Id;
@@ -30,6 +31,8 @@ pub struct TrajectoryValue {
 pub struct PolicySums {
     /// Of each item of work, in the plan's order.
     pub moments: Vec<Moments>,
+    /// Of each item of work less the return of the trajectory, on request.
+    pub paired: Vec<Moments>,
     /// Of `wis`.
     pub wis: WisSums,
     /// The last step at which a trajectory lost its weight.
@@ -66,16 +69,24 @@ pub struct Accumulators {
 impl Accumulators {
     /// Empty sums for a pass.
     pub fn new(plan: &Plan, pass: Pass) -> Self {
-        let sums = |policy| {
+        let sums = |(index, policy)| {
             let moments = vec![Moments::default(); plan.work(policy, pass).len()];
-            PolicySums { moments, ..PolicySums::default() }
+            let paired = if plan.paired && index > 0 { moments.clone() } else { vec![] };
+            PolicySums { moments, paired, ..PolicySums::default() }
         };
-        Self { policies: plan.policies.iter().map(sums).collect(), lengths: BTreeMap::new() }
+        Self { policies: plan.policies.iter().enumerate().map(sums).collect(), lengths: BTreeMap::new() }
     }
 
     /// n
     pub fn episodes(&self) -> u64 {
         self.lengths.values().sum()
+    }
+
+    /// Mean return of the trajectories, where the pass found it.
+    pub fn mean_return(&self, plan: &Plan) -> Option<Scaled> {
+        let index =
+            plan.work(&plan.policies[0], Pass::First).iter().position(|work| work.estimator == Estimator::Mc)?;
+        Some(self.policies[0].moments[index].mean(self.episodes()))
     }
 
     /// Rows.
@@ -121,6 +132,9 @@ impl PolicySums {
 
     fn merge(&mut self, mut other: Self) {
         for (ours, theirs) in self.moments.iter_mut().zip(&other.moments) {
+            ours.merge(theirs);
+        }
+        for (ours, theirs) in self.paired.iter_mut().zip(&other.paired) {
             ours.merge(theirs);
         }
         self.wis.merge(&other.wis);

@@ -22,6 +22,8 @@ pub struct Diagnosis {
     pub mean_weight: Vec<f64>,
     /// Mean of ρ_t over the trajectories that run.
     pub mean_ratio: Vec<f64>,
+    /// Mean of ρ_t².
+    pub mean_squared_ratio: Vec<f64>,
     /// Σ (ρ_t − 1) over all steps of all trajectories.
     pub excess: f64,
     /// Σ (ρ_t − 1)²
@@ -34,6 +36,8 @@ pub struct Diagnosis {
     pub control: Option<(Number, Option<Number>)>,
     /// Variance of step-IS over that of DR.
     pub variance_ratio: Option<f64>,
+    /// How far the rewards that were cut off can move an estimate.
+    pub cut_off_bias: f64,
 }
 
 /// A trajectory with a large weight.
@@ -65,8 +69,7 @@ impl Diagnosis {
         let mut found = Self::default();
         found.by_step(sums, lengths, n);
         let watch = &sums.watch;
-        found.excess = watch.excess.value().lossy_f64();
-        found.squared_excess = watch.squared_excess.value().lossy_f64();
+        found.cut_off_bias = watch.cut_off.bias(plan, sums, lengths.keys().next_back().copied().unwrap_or(0));
         let largest = watch.largest.top(tail(n) + 1);
         let first = largest.first().copied().filter(|first| !first.is_zero());
         found.largest = first.map_or(vec![], |first| largest.iter().map(|&c| (c / first).lossy_f64()).collect());
@@ -86,8 +89,9 @@ impl Diagnosis {
 
     fn by_step(&mut self, sums: &PolicySums, lengths: &BTreeMap<u64, u64>, n: u64) {
         let (mut weight, mut squared_weight) = (sums.weight.clone(), sums.watch.squared_weight.clone());
-        let mut ratio = sums.watch.ratio.clone();
+        let (mut ratio, mut squared_excess) = (sums.watch.ratio.clone(), sums.watch.squared_excess.clone());
         let (mut ended, mut running) = (Moments::default(), n);
+        let (mut all_excess, mut all_squared) = (Sum::new(), Sum::new());
         for index in 0..lengths.keys().next_back().copied().unwrap_or(0) {
             if let Some(weights) = sums.ended.get(&index) {
                 ended.merge(weights);
@@ -103,8 +107,19 @@ impl Diagnosis {
             let dead = squares.round().is_zero();
             self.ess.push(if dead { 0.0 } else { total.times(&total).divide(&squares).lossy_f64() });
             self.mean_weight.push(total.divide(&Exact::integer(n)).lossy_f64());
-            self.mean_ratio.push(ratio.sum(index).exact().divide(&Exact::integer(running)).lossy_f64());
+            let (ratios, squares, count) = (ratio.sum(index), squared_excess.sum(index), Exact::integer(running));
+            self.mean_ratio.push(ratios.exact().divide(&count).lossy_f64());
+            // Σ ρ² = Σ (ρ − 1)² + 2 Σ ρ − n
+            let mut twice = squares.clone();
+            twice.merge(&ratios);
+            twice.merge(&ratios);
+            self.mean_squared_ratio.push(twice.exact().minus(&count).divide(&count).lossy_f64());
+            all_excess.merge(&ratios);
+            all_squared.merge(&squares);
         }
+        let steps = lengths.iter().map(|(length, count)| length * count).sum::<u64>();
+        self.excess = all_excess.exact().minus(&Exact::integer(steps)).round().lossy_f64();
+        self.squared_excess = all_squared.value().lossy_f64();
     }
 
     fn name_leaders(&mut self, plan: &Plan, policy: &Policy, sums: &PolicySums) {

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::block::LANES;
+use crate::ending::Ending;
 use crate::ids::Id;
 use crate::lanes::Lanes;
 use crate::plan::Work;
 use crate::problem::Place;
-use crate::watch::Excess;
 use crate::weights::Carry;
 
 /// How far a policy has come in the trajectory.
@@ -23,8 +23,6 @@ pub struct PolicyState {
     pub previous_ratio: f64,
     /// The step t at which ρ_{1:t} became 0.
     pub zero_at: Option<u64>,
-    /// ρ_t − 1, where the policy is watched.
-    pub excess: Excess,
 }
 
 /// A trajectory whose beginning has been seen.
@@ -40,8 +38,8 @@ pub struct Open {
     pub steps: u64,
     /// Where its last row is.
     pub last: Place,
-    /// That row said that it was cut off there.
-    pub truncated: bool,
+    /// What that row says about the end.
+    pub ending: Ending,
     /// Of each policy.
     pub policies: Vec<PolicyState>,
     /// Rows since the last whole block: eight of each slot …
@@ -60,7 +58,8 @@ impl Open {
             PolicyState { lanes, ..PolicyState::default() }
         };
         let (policies, rows) = (work.iter().map(state).collect(), vec![[0.0; LANES]; slots]);
-        Self { id, place, first_step, steps: 0, last: place, truncated: false, policies, rows, buffered: 0, tame: true }
+        let (steps, ending, buffered, tame) = (0, Ending::Unsaid, 0, true);
+        Self { id, place, first_step, steps, last: place, ending, policies, rows, buffered, tame }
     }
 
     /// Starts over with another trajectory, in the same memory.
@@ -71,7 +70,7 @@ impl Open {
             *state = PolicyState { lanes, ..PolicyState::default() };
         }
         (self.id, self.place, self.last, self.first_step) = (id, place, place, first_step);
-        (self.steps, self.buffered, self.truncated, self.tame) = (0, 0, false, true);
+        (self.steps, self.buffered, self.ending, self.tame) = (0, 0, Ending::Unsaid, true);
     }
 
     /// The step that comes next, as logged.
@@ -95,8 +94,8 @@ pub struct Head {
     pub complete: bool,
     /// Where the last of them is.
     pub last: Place,
-    /// It said that the trajectory was cut off there.
-    pub truncated: bool,
+    /// What it says about the end.
+    pub ending: Ending,
     /// All values are of ordinary magnitude.
     pub tame: bool,
     /// The rows of each slot.

@@ -5,7 +5,9 @@
 
 pub mod accumulators;
 pub mod block;
+pub mod cut_off;
 pub mod diagnosis;
+pub mod ending;
 pub mod engine;
 pub mod episode;
 pub mod estimators;

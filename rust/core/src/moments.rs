@@ -1,15 +1,17 @@
-//! Mean and standard error of per-trajectory values from exact, mergeable sums, and how far one value carries them.
+//! Mean and standard error of per-trajectory values from exact, mergeable sums, how far one value carries them, and how
+//! lopsided they are.
 
 use serde::{Deserialize, Serialize};
 
 use crate::scaled::Scaled;
 use crate::sum::{Exact, Sum};
 
-/// Σx and Σx², both exact, and the least and the largest x.
+/// Σx and Σx², both exact, the least and the largest x, and on request Σx³.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Moments {
     sum: Sum,
     squares: Sum,
+    cubes: Option<Box<Sum>>,
     extremes: Option<(Scaled, Scaled)>,
 }
 
@@ -22,10 +24,18 @@ impl Moments {
         self.stretch(x, x);
     }
 
+    /// Adds x³ of a value, for the skewness.
+    pub fn add_cube(&mut self, x: Scaled) {
+        self.cubes.get_or_insert_default().add_cube(x);
+    }
+
     /// Adds all of another set.
     pub fn merge(&mut self, other: &Self) {
         self.sum.merge(&other.sum);
         self.squares.merge(&other.squares);
+        if let Some(cubes) = &other.cubes {
+            self.cubes.get_or_insert_default().merge(cubes);
+        }
         if let Some((low, high)) = other.extremes {
             self.stretch(low, high);
         }
@@ -60,6 +70,21 @@ impl Moments {
     /// max x² / Σ x², for influence values, whose mean is 0.
     pub fn influence_concentration(&self) -> f64 {
         self.share(Scaled::ZERO, self.squares.value())
+    }
+
+    /// γ = (Σ (x − x̄)³ / n) / (Σ (x − x̄)² / n)^{3/2} = (n² Σx³ − 3n Σx Σx² + 2(Σx)³) / (n Σx² − (Σx)²)^{3/2}, where
+    /// cubes were added; 0 where there is no variance.
+    pub fn skewness(&self, n: u64) -> Option<f64> {
+        let (sum, squares, cubes) = (self.sum.exact(), self.squares.exact(), self.cubes.as_ref()?.exact());
+        let [one_n, two, three] = [n, 2, 3].map(Exact::integer);
+        let spread = squares.times(&one_n).minus(&sum.times(&sum)).round();
+        if spread.is_zero() {
+            return Some(0.0);
+        }
+        // Σx (3n Σx² − 2(Σx)²)
+        let lower = sum.times(&three.times(&one_n).times(&squares).minus(&two.times(&sum).times(&sum)));
+        let third = cubes.times(&one_n).times(&one_n).minus(&lower).round();
+        Some((third / (spread * spread.sqrt())).lossy_f64())
     }
 
     fn share(&self, mean: Scaled, spread: Scaled) -> f64 {
@@ -134,6 +159,27 @@ mod tests {
         assert_eq!((merged.concentration(4), merged.largest()), (0.75, Scaled::ZERO));
         assert_eq!((merged.extremes(), moments(&[]).extremes()), (Some((-8.0, 0.0)), None));
         assert_eq!((moments(&[2.0; 3]).concentration(3), moments(&[2.0]).concentration(1)), (0.0, 0.0));
+    }
+
+    #[test]
+    fn skewness_is_that_of_the_values_wherever_they_lie() {
+        let skewness = |values: &[f64]| {
+            let mut both = [Moments::default(), Moments::default()];
+            for (i, &x) in values.iter().enumerate() {
+                both[i % 2].add(x.into());
+                both[i % 2].add_cube(x.into());
+            }
+            let [mut left, right] = both;
+            left.merge(&right);
+            left.skewness(values.len() as u64).unwrap()
+        };
+        // Deviations −1, −1, −1, 3: 24/4 over (12/4)^{3/2}.
+        let expected = 6.0 / 27f64.sqrt();
+        assert!((skewness(&[0.0, 0.0, 0.0, 4.0]) - expected).abs() < 1e-15);
+        assert!((skewness(&[1e12, 1e12, 1e12, 1e12 + 4.0]) - expected).abs() < 1e-15);
+        assert!((skewness(&[0.0, 0.0, 0.0, -4.0]) + expected).abs() < 1e-15);
+        assert_eq!((skewness(&[-2.0, 0.0, 2.0]), skewness(&[3.0; 4])), (0.0, 0.0));
+        assert_eq!(moments(&[1.0, 2.0]).skewness(2), None);
     }
 
     #[test]

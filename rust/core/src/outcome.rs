@@ -6,8 +6,9 @@ use crate::accumulators::Accumulators;
 use crate::diagnosis::Diagnosis;
 use crate::estimators::Estimator;
 use crate::estimators::magic::Blend;
+use crate::moments::Moments;
 use crate::normalisers::Normalisers;
-use crate::plan::{Pass, Plan};
+use crate::plan::{Pass, Plan, Work};
 use crate::scaled::Scaled;
 
 /// A number that f64 may not hold.
@@ -41,8 +42,29 @@ pub struct Estimate {
     pub extremes: Option<(f64, f64)>,
     /// The largest share of one trajectory in its variance, where that is known.
     pub concentration: Option<f64>,
+    /// The skewness of what the trajectories add to it, where that is known.
+    pub skewness: Option<f64>,
+    /// Its difference from the value of the behaviour policy, on request.
+    pub difference: Option<Difference>,
     /// Of `magic`: the numbers of steps after which the model goes on, and their shares.
     pub blend: Option<Vec<(usize, f64)>>,
+}
+
+/// An estimate less the mean return, with the standard error of the paired values of trajectories:
+///
+///     Δ = θ − Ḡ,    SE² = Σ (d_i − d̄)² / (n (n−1)),    d_i = ψ_i − G_i
+///
+/// where ψ_i is the value of trajectory i, or its influence value for a weighted estimator.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Difference {
+    /// Δ
+    pub value: Number,
+    /// None for a single trajectory.
+    pub std_error: Option<Number>,
+    /// The least and the largest d_i, of a mean of values of trajectories; infinite where f64 does not reach.
+    pub extremes: Option<(f64, f64)>,
+    /// The largest share of one trajectory in its variance.
+    pub concentration: Option<f64>,
 }
 
 /// What is known of a policy's weights.
@@ -89,10 +111,10 @@ impl Outcome {
                     continue;
                 }
                 let sums = &first.policies[p];
-                let moments = |sums: &'_ Accumulators, pass| {
-                    let index = plan.work(policy, pass).iter().position(|work| work.estimator == estimator);
-                    index.map(|index| sums.policies[p].moments[index].clone())
-                };
+                let index_in =
+                    |pass| plan.work(policy, pass).iter().position(|work: &Work| work.estimator == estimator);
+                let moments =
+                    |sums: &Accumulators, pass| index_in(pass).map(|index| sums.policies[p].moments[index].clone());
                 let later = second.and_then(|second| moments(second, Pass::Second));
                 let own = moments(first, Pass::First).or(later.clone()).unwrap_or_default();
                 let value = match estimator {
@@ -109,14 +131,45 @@ impl Outcome {
                     _ => own.std_error(n),
                 });
                 let concentration = known.then(|| match estimator {
-                    Estimator::Wis => later.map(|influence| influence.influence_concentration()),
+                    Estimator::Wis => later.as_ref().map(Moments::influence_concentration),
                     Estimator::StepWis | Estimator::Wdr => Some(own.influence_concentration()),
                     _ => Some(own.concentration(n)),
                 });
-                let (value, std_error) = (value.unwrap_or_default().into(), std_error.map(Number::from));
+                let added = if estimator == Estimator::Wis { later.as_ref() } else { Some(&own) };
+                let skewness = added.filter(|_| known).and_then(|added| added.skewness(n));
+                let weighted = weighted_by_step || estimator == Estimator::Wis;
+                let value = value.unwrap_or_default();
+                let difference = || {
+                    let late = |second: &Accumulators| {
+                        index_in(Pass::Second).and_then(|index| second.policies[p].paired.get(index).cloned())
+                    };
+                    let early = || index_in(Pass::First).and_then(|index| sums.paired.get(index).cloned());
+                    let paired = second.and_then(late).or_else(|| early().filter(|_| !weighted))?;
+                    let mean = if weighted { value - first.mean_return(plan)? } else { paired.mean(n) };
+                    Some(Difference {
+                        value: mean.into(),
+                        std_error: (n > 1).then(|| paired.std_error(n).into()),
+                        extremes: paired.extremes().filter(|_| !weighted),
+                        concentration: (n > 1).then(|| paired.concentration(n)),
+                    })
+                };
+                let difference = difference();
+                let std_error = std_error.map(Number::from);
                 let (concentration, blend) = (concentration.flatten(), None);
-                let extremes = own.extremes().filter(|_| !weighted_by_step && estimator != Estimator::Wis);
-                estimates.push(Estimate { policy: p, estimator, value, std_error, extremes, concentration, blend });
+                let extremes = own.extremes().filter(|_| !weighted);
+                let value = value.into();
+                let estimate = Estimate {
+                    policy: p,
+                    estimator,
+                    value,
+                    std_error,
+                    extremes,
+                    concentration,
+                    skewness,
+                    difference,
+                    blend,
+                };
+                estimates.push(estimate);
             }
         }
         let weights = plan.policies.iter().zip(&first.policies).map(|(policy, sums)| {
@@ -149,6 +202,7 @@ fn magic(plan: &Plan, normalisers: &Normalisers, second: &Accumulators, policy: 
     let Blend { shares, value, std_error } =
         Blend::new(&returns, &mut second.policies[policy].gram.clone(), normalisers.episodes);
     let (value, std_error) = (value.into(), std_error.map(Number::from));
-    let (extremes, concentration, blend) = (None, None, Some(lengths.into_iter().zip(shares).collect()));
-    Some(Estimate { policy, estimator: Estimator::Magic, value, std_error, extremes, concentration, blend })
+    let (estimator, blend) = (Estimator::Magic, Some(lengths.into_iter().zip(shares).collect()));
+    let (extremes, concentration, skewness, difference) = (None, None, None, None);
+    Some(Estimate { policy, estimator, value, std_error, extremes, concentration, skewness, difference, blend })
 }

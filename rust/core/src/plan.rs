@@ -75,6 +75,10 @@ pub struct Plan {
     pub reward: usize,
     /// The behaviour policy, then the targets.
     pub policies: Vec<Policy>,
+    /// The column that says that a trajectory has ended.
+    pub terminal: Option<String>,
+    /// The column that says that a trajectory was cut off.
+    pub truncated: Option<String>,
     /// Take truncated trajectories as ended, instead of refusing them.
     pub truncated_as_terminal: bool,
     /// How many problems to keep.
@@ -83,6 +87,8 @@ pub struct Plan {
     pub check_only: bool,
     /// Keep what tells whether weights can be trusted.
     pub diagnostics: bool,
+    /// Compare each policy with the behaviour policy, trajectory by trajectory.
+    pub paired: bool,
 }
 
 /// The table in the place of γ^{t−1}.
@@ -126,6 +132,8 @@ pub enum StepForm {
     Weight,
     /// Σ c_t²
     SquaredWeight,
+    /// Σ c_t |r_t|
+    AbsoluteReward,
     /// Σ c_t r_t
     Reward,
     /// Σ c_t (r_t − Q̂_t)
@@ -144,6 +152,20 @@ pub enum Pass {
     Second,
     /// Per-trajectory values whose mean is the estimate.
     Values,
+    /// Per-trajectory values whose spread is the standard error: those of `Values` for means, otherwise influence values.
+    Influence,
+}
+
+impl Pass {
+    /// True where the pass keeps a value of every trajectory instead of sums.
+    pub fn keeps_values(self) -> bool {
+        matches!(self, Self::Values | Self::Influence)
+    }
+
+    /// True where the values of weighted estimators are their influence values.
+    pub fn is_influence(self) -> bool {
+        matches!(self, Self::Second | Self::Influence)
+    }
 }
 
 /// What a pass computes of one estimator, trajectory by trajectory.
@@ -174,19 +196,19 @@ impl Plan {
         let knows_horizon = self.horizon.is_some();
         let item = |&estimator: &Estimator| {
             let terms = match (estimator, pass) {
-                (StepWis, Pass::Second) => vec![(OverWeight, F::StepWisInfluence)],
+                (StepWis, Pass::Second | Pass::Influence) => vec![(OverWeight, F::StepWisInfluence)],
                 (StepWis, Pass::Values) => vec![(OverWeight, F::StepIs)],
-                (Wdr, Pass::Second) => {
+                (Wdr, Pass::Second | Pass::Influence) => {
                     vec![(OverWeight, F::ResidualInfluence), (OverPreviousWeight, F::ValueInfluence)]
                 }
                 (Wdr, Pass::Values) => {
                     vec![(OverWeight, F::Residual), (OverPreviousWeight, F::Value)]
                 }
                 (Magic, Pass::Second) => vec![],
-                (Wis, Pass::Second) if self.diagnostics => vec![],
-                (Mc, Pass::Second) if self.diagnostics && self.asks(Wis) => vec![(Discount, F::StepIs)],
-                (StepWis | Wdr | Magic, Pass::First) | (Magic, Pass::Values) => return None,
-                (DrBsl, _) if pass != Pass::Values && (pass == Pass::First) != knows_horizon => {
+                (Wis, Pass::Second) if self.diagnostics || self.paired => vec![],
+                (Mc, Pass::Second) if self.needs_returns_again() => vec![(Discount, F::StepIs)],
+                (StepWis | Wdr | Magic, Pass::First) | (Magic, Pass::Values | Pass::Influence) => return None,
+                (DrBsl, _) if !pass.keeps_values() && (pass == Pass::First) != knows_horizon => {
                     return None;
                 }
                 (DrBsl, _) => vec![(Discount, F::DrBsl)],
@@ -205,6 +227,13 @@ impl Plan {
             work.extend((!policy.estimators.contains(&StepIs)).then_some(Work { estimator: StepIs, terms }));
         }
         work
+    }
+
+    /// True where the second pass needs the returns of trajectories too.
+    fn needs_returns_again(&self) -> bool {
+        use Estimator::*;
+        let late = [Wis, StepWis, Wdr].into_iter().any(|estimator| self.asks(estimator));
+        self.diagnostics && self.asks(Wis) || self.paired && (late || self.asks(DrBsl) && self.horizon.is_none())
     }
 
     fn asks(&self, estimator: Estimator) -> bool {
@@ -227,6 +256,9 @@ impl Plan {
         }
         if watches {
             forms.push(StepForm::SquaredWeight);
+        }
+        if watches && self.truncated_as_terminal {
+            forms.push(StepForm::AbsoluteReward);
         }
         if wants(Estimator::StepWis) {
             forms.push(StepForm::Reward);

@@ -59,6 +59,10 @@ pub enum Kind {
     Truncated,
     /// An episode with more steps than the horizon.
     TooLong,
+    /// An episode that goes on after its end.
+    AfterTerminal,
+    /// A mark that is neither true nor false.
+    NotAMark,
 }
 
 /// One problem and where it is.
@@ -147,11 +151,15 @@ impl Kind {
                 "episodes must all start at step 0, or all at step 1; if the rows are only out of order, order=\"any\" sorts the log"
             }
             Self::Truncated => {
-                "the episode was cut off before the horizon, so its later rewards are unknown; truncation=\"as-terminal\" counts them as 0, \"bootstrap\" as the model says, \"reduce-horizon\" leaves such steps out for all"
+                "the episode was cut off before the horizon, so its later rewards are unknown; truncation=\"as-terminal\" counts them as 0, \"bootstrap\" as the model says, \"reduce-horizon\" leaves such steps out for all; if the column means something else, Columns(terminal=None) or Columns(truncated=None) leaves it unread"
             }
             Self::TooLong => {
                 "the episode is longer than the horizon: give a larger horizon=, or filter the log to its first steps"
             }
+            Self::AfterTerminal => {
+                "rows of the episode follow, although it has ended here: give them an episode id of their own, or mend the column; if it means something else, Columns(terminal=None) leaves it unread"
+            }
+            Self::NotAMark => "a mark must be true or false, or 1 or 0: mend the column",
         }
     }
 }

@@ -58,6 +58,15 @@ impl Sum {
         self.add_wide(i128::from(i) * i128::from(j), e + f);
     }
 
+    /// Adds x³ without rounding it.
+    pub fn add_cube(&mut self, x: Scaled) {
+        let (integer, exponent) = x.to_integer();
+        let integer = i128::from(integer);
+        let square = integer * integer;
+        self.add_wide((square & ((1 << HALF) - 1)) * integer, 3 * exponent);
+        self.add_wide((square >> HALF) * integer, 3 * exponent + HALF);
+    }
+
     /// Adds i · 2^e; |i| < 2^106.
     #[inline]
     pub fn add_wide(&mut self, i: i128, e: i64) {
@@ -189,6 +198,22 @@ mod tests {
 
     fn bits(sum: &Sum) -> u64 {
         sum.value().lossy_f64().to_bits()
+    }
+
+    #[test]
+    fn cubes_are_not_rounded() {
+        let (x, y) = (1.0 + f64::EPSILON, -1.0 - f64::EPSILON / 2.0);
+        let mut sum = Sum::new();
+        [x, y, -0.1, 0.1].into_iter().for_each(|x| sum.add_cube(x.into()));
+        let cube = |x: f64| {
+            let x = Exact::from(Scaled::from(x));
+            x.times(&x).times(&x)
+        };
+        assert_eq!(sum.exact().minus(&cube(x)).minus(&cube(y)).round(), Scaled::ZERO);
+        sum.add_cube((-3.0).into());
+        sum.add_cube((-x).into());
+        sum.add_cube((-y).into());
+        assert_eq!(sum.value().to_f64(), Some(-27.0));
     }
 
     #[test]

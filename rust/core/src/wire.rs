@@ -3,7 +3,7 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 
-const MAGIC: &[u8; 8] = b"offpol\x00\x01";
+const MAGIC: &[u8; 8] = b"offpol\x00\x02";
 
 /// Why bytes are not a state of this version.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -31,8 +31,6 @@ pub struct Spec {
     pub episode: String,
     /// Step in the episode.
     pub step: String,
-    /// Cut-off mark.
-    pub truncated: Option<String>,
     /// What to compute.
     pub plan: Plan,
 }
@@ -45,8 +43,13 @@ impl Spec {
 
     /// All columns to read, those with text and marks first.
     pub fn names(&self) -> Vec<&str> {
-        let first = [&self.episode, &self.step].into_iter().chain(&self.truncated);
+        let first = [&self.episode, &self.step].into_iter().chain(self.marks().into_iter().flatten());
         first.map(String::as_str).chain(self.plan.slots.iter().map(|slot| slot.name.as_str())).collect()
+    }
+
+    /// The columns of marks that the log has.
+    fn marks(&self) -> [Option<&String>; 2] {
+        [self.plan.terminal.as_ref(), self.plan.truncated.as_ref()]
     }
 }
 
@@ -56,7 +59,7 @@ pub struct Converter {
     runs: Vec<Run>,
     steps: Vec<i64>,
     numbers: Vec<Vec<f64>>,
-    marks: Vec<bool>,
+    marks: [Vec<bool>; 2],
     flaws: Vec<Flaw>,
 }
 
@@ -64,7 +67,7 @@ pub struct Converter {
 pub struct Columns {
     episode: ArrayRef,
     step: ArrayRef,
-    truncated: Option<ArrayRef>,
+    marks: [Option<ArrayRef>; 2],
     slots: Vec<ArrayRef>,
 }
 
@@ -78,10 +81,11 @@ impl Columns {
         if let DataType::Dictionary(_, values) = episode.data_type() {
             episode = cast(&episode, &values.clone()).map_err(|error| Failure::Input(error.to_string()))?;
         }
+        let marks = spec.marks();
         Ok(Self {
             episode,
             step: find(&spec.step)?,
-            truncated: spec.truncated.as_deref().map(find).transpose()?,
+            marks: [marks[0].map(|name| find(name)).transpose()?, marks[1].map(|name| find(name)).transpose()?],
             slots: spec.plan.slots.iter().map(|slot| find(&slot.name)).collect::<Result<_, _>>()?,
         })
     }
@@ -129,10 +133,14 @@ pub fn check_types(spec: &Spec, schema: &Schema) -> Result<(), Failure> {
     if !step.is_integer() {
         return wrong(&spec.step, "an integer", &step);
     }
-    if let Some(name) = &spec.truncated {
+    for (name, role) in spec.marks().into_iter().zip(["terminal", "truncated"]) {
+        let Some(name) = name else { continue };
         let found = data_type(name)?;
-        if found != DataType::Boolean {
-            return wrong(name, "a boolean", &found);
+        if !(found == DataType::Boolean || found.is_integer()) {
+            return Err(Failure::Input(format!(
+                "column {name:?} must be a boolean, or an integer that is 0 or 1, but it is {found}; cast it first, or leave it \
+                 unread with Columns({role}=None)"
+            )));
         }
     }
     for slot in &spec.plan.slots {
@@ -184,10 +192,10 @@ impl Converter {
         for ((column, slot), scratch) in columns.slots.iter().zip(&spec.plan.slots).zip(&mut self.numbers) {
             widen(column, &rows, slot.check.neutral(), &slot.name, scratch, &mut self.flaws)?;
         }
-        if let (Some(column), Some(name)) = (&columns.truncated, &spec.truncated) {
-            nulls(column, &rows, name, &mut self.flaws);
-            self.marks.clear();
-            self.marks.extend(rows.clone().map(|row| column.as_boolean().value(row)));
+        for ((column, name), scratch) in columns.marks.iter().zip(spec.marks()).zip(&mut self.marks) {
+            if let (Some(column), Some(name)) = (column, name) {
+                read_marks(column, &rows, name, scratch, &mut self.flaws)?;
+            }
         }
         let complete = more && self.runs.len() > 1;
         let cut = if complete { self.runs.pop().map(|run| run.start) } else { None };
@@ -210,7 +218,8 @@ impl Converter {
             complete,
             steps,
             columns: &slices,
-            truncated: columns.truncated.is_some().then_some(&self.marks),
+            terminal: columns.marks[0].is_some().then_some(&self.marks[0]),
+            truncated: columns.marks[1].is_some().then_some(&self.marks[1]),
             flaws: &self.flaws,
         });
         Ok(pushed)
@@ -230,6 +239,29 @@ fn nulls(column: &ArrayRef, rows: &Range<usize>, name: &str, flaws: &mut Vec<Fla
             flaws.push(Flaw { row: row - rows.start, column, kind: Kind::Null, value });
         }
     }
+}
+
+/// Marks are booleans, or the integers 0 and 1; what is neither becomes false and a flaw.
+fn read_marks(
+    column: &ArrayRef,
+    rows: &Range<usize>,
+    name: &str,
+    marks: &mut Vec<bool>,
+    flaws: &mut Vec<Flaw>,
+) -> Result<(), Failure> {
+    marks.clear();
+    if let Some(booleans) = column.as_boolean_opt() {
+        nulls(column, rows, name, flaws);
+        marks.extend(rows.clone().map(|row| booleans.value(row)));
+        return Ok(());
+    }
+    let mut numbers = vec![];
+    widen(column, rows, 0.0, name, &mut numbers, flaws)?;
+    for (row, &x) in numbers.iter().enumerate().filter(|&(_, &x)| x != 0.0 && x != 1.0) {
+        flaws.push(Flaw { row, column: name.to_owned(), kind: Kind::NotAMark, value: x.to_string() });
+    }
+    marks.extend(numbers.iter().map(|&x| x == 1.0));
+    Ok(())
 }
 
 /// Widens a numeric column to f64; what is null or inexact becomes `neutral` and a flaw.

@@ -77,8 +77,13 @@ impl Whole {
     /// Episodes cut off before the horizon.
     #[getter]
     fn truncated(&self) -> u64 {
-        let horizon = self.job.spec.plan.horizon.unwrap_or_else(|| self.partial.sums.longest());
-        self.partial.truncated.range(..horizon).map(|(_, (count, ..))| count).sum()
+        self.cuts().map(|(_, cut)| cut.count).sum()
+    }
+
+    /// The length of the shortest of them.
+    #[getter]
+    fn shortest_truncated(&self) -> Option<u64> {
+        self.cuts().next().map(|(&length, _)| length)
     }
 
     /// True where a second pass is needed.
@@ -112,6 +117,13 @@ impl Whole {
         });
         let ids = ids.collect::<PyResult<_>>()?;
         Ok((ids, values.iter().map(|value| value.value.to_f64()).collect()))
+    }
+}
+
+impl Whole {
+    fn cuts(&self) -> impl Iterator<Item = (&u64, &scan::Cut)> {
+        let horizon = self.job.spec.plan.horizon.unwrap_or_else(|| self.partial.sums.longest());
+        self.partial.truncated.range(..horizon)
     }
 }
 

@@ -198,10 +198,10 @@ impl Engine {
             let c = if whole { self.c.get(count) } else { &[] };
             let piece = Piece { c, exponent, block, steps };
             if self.watched[p] {
-                let ratio = &mut self.sums.policies[p].watch.ratio;
+                let watch = &mut self.sums.policies[p].watch;
                 match wild {
-                    None => state.excess.watch(&piece, &self.rho[p][done..done + count], ratio),
-                    Some((rho, _)) => state.excess.watch_scaled(&piece, rho, ratio),
+                    None => watch.ratios(&piece, &self.rho[p][done..done + count]),
+                    Some((rho, _)) => watch.ratios_scaled(&piece, rho),
                 }
             }
             let source = Source { columns: rows.columns, policy, reward: self.plan.reward, row };
@@ -242,7 +242,7 @@ impl Engine {
             let sums = &mut self.sums.policies[p];
             let mut lanes = &state.lanes[..];
             self.values.clear();
-            for (work, moments) in self.work[p].iter().zip(&mut sums.moments) {
+            for (index, work) in self.work[p].iter().enumerate() {
                 let (own, others) = lanes.split_at(work.lanes());
                 lanes = others;
                 if work.estimator == Estimator::Magic {
@@ -253,22 +253,32 @@ impl Engine {
                 let value = match (work.estimator, self.pass) {
                     (Estimator::Is, _) => is::value(weight, returns),
                     (Estimator::Wis, Pass::Values) => weight * returns * tables.wis.0,
-                    (Estimator::Wis, Pass::Second) => weight * (returns - tables.wis.1) * tables.wis.0,
+                    (Estimator::Wis, pass) if pass.is_influence() => weight * (returns - tables.wis.1) * tables.wis.0,
                     (Estimator::Wis, _) => {
                         sums.wis.add(weight, returns);
                         self.values.push(Scaled::ZERO);
                         continue;
                     }
                     (Estimator::Reg, _) => reg::value(state.first_v_hat),
-                    (Estimator::StepWis, Pass::Second) => total - weight * owed(&tables.step_wis_tail, open.steps),
-                    (Estimator::Wdr, Pass::Second) => total - weight * owed(&tables.wdr_tail, open.steps),
+                    (Estimator::StepWis, pass) if pass.is_influence() => {
+                        total - weight * owed(&tables.step_wis_tail, open.steps)
+                    }
+                    (Estimator::Wdr, pass) if pass.is_influence() => {
+                        total - weight * owed(&tables.wdr_tail, open.steps)
+                    }
                     _ => total,
                 };
-                if self.pass == Pass::Values {
+                if self.pass.keeps_values() {
                     let (place, episode) = (open.place, open.id.clone());
                     sums.values.push(TrajectoryValue { place, episode, value });
                 } else {
-                    moments.add(value);
+                    sums.moments[index].add(value);
+                    if self.plan.diagnostics && self.plan.policies[p].ratio != Ratio::One {
+                        sums.moments[index].add_cube(value);
+                    }
+                    if let Some(paired) = sums.paired.get_mut(index) {
+                        paired.add(value - returns);
+                    }
                 }
                 self.values.push(value);
             }
@@ -281,7 +291,10 @@ impl Engine {
                 if let (Some(dr), Some(step_is)) = (value_of(Estimator::Dr), value_of(Estimator::StepIs)) {
                     sums.watch.control.add(step_is - dr);
                 }
-                sums.watch.end(weight, &state.excess, &open.id, || Leader {
+                if open.ending.is_cut() {
+                    sums.watch.cut_off.note(open.steps, weight);
+                }
+                sums.watch.end(weight, &open.id, || Leader {
                     episode: open.id.clone(),
                     weight,
                     returns,

@@ -2,6 +2,7 @@
 
 use crate::accumulators::PolicySums;
 use crate::block::{Eight, LANES};
+use crate::cut_off::AbsoluteReward;
 use crate::estimators::dr::Dr;
 use crate::estimators::dr_bsl::DrBsl;
 use crate::estimators::dr_v2::DrV2;
@@ -130,6 +131,7 @@ impl<'a> Fold<'a> {
         match form {
             StepForm::Weight => self.scatter(&Weight, &mut sums.weight),
             StepForm::SquaredWeight => self.scatter(&SquaredWeight, &mut sums.watch.squared_weight),
+            StepForm::AbsoluteReward => self.scatter(&AbsoluteReward { reward }, &mut sums.watch.cut_off.reward),
             StepForm::Reward => self.scatter(&StepIs { reward }, &mut sums.reward),
             StepForm::Residual => self.scatter(&Residual { reward, q_hat }, &mut sums.residual),
             StepForm::Value => self.scatter(&Value { v_hat }, &mut sums.value),

@@ -34,12 +34,9 @@ impl Scan {
     }
 
     pub(super) fn connect(&mut self, join: &mut Join, mut open: Open, head: Head) {
-        if open.truncated {
-            let step = Some(open.next_step() - 1);
-            self.problem(Kind::Truncated, Some(open.last), Some(&open.id), step, None);
-        }
+        self.check_end(open.ending, open.last, &open.id, open.next_step() - 1);
         self.check_length(open.steps, head.steps, open.next_step(), &open.id, head.place);
-        (open.truncated, open.last) = (head.truncated, head.last);
+        (open.ending, open.last) = (head.ending, head.last);
         if self.broken() || head.rows.first().is_some_and(|rows| rows.len() as u64 != head.steps) {
             open.steps += head.steps;
         } else {

@@ -7,9 +7,13 @@
 mod join;
 mod report;
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use serde::{Deserialize, Serialize};
 
 use crate::accumulators::Accumulators;
+use crate::ending::Ending;
 use crate::engine::Engine;
 use crate::episode::{Head, Open};
 use crate::ids::{Id, Ids};
@@ -58,10 +62,25 @@ pub struct Batch<'a> {
     pub steps: Steps<'a>,
     /// The plan's slots.
     pub columns: &'a [&'a [f64]],
+    /// Whether the episode has ended here.
+    pub terminal: Option<&'a [bool]>,
     /// Whether the episode was cut off here.
     pub truncated: Option<&'a [bool]>,
     /// What could not be converted.
     pub flaws: &'a [Flaw],
+}
+
+/// Cut-off episodes of one length: how many, and the first of them in the log.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Cut {
+    /// How many.
+    pub count: u64,
+    /// Where the last row of the first of them is.
+    pub place: Place,
+    /// Its id.
+    pub id: Id,
+    /// What that row says.
+    pub ending: Ending,
 }
 
 /// What the parts of a log add up to; it also travels between processes.
@@ -75,8 +94,8 @@ pub struct Partial {
     pub problems: Problems,
     /// Steps at which episodes start: the first one seen for 0, and for 1.
     pub first_steps: [Option<(Place, Id)>; 2],
-    /// Cut-off episodes by length: how many, and one of them.
-    pub truncated: std::collections::BTreeMap<u64, (u64, Id, Place)>,
+    /// Cut-off episodes by length.
+    pub truncated: BTreeMap<u64, Cut>,
     /// Some value is of extraordinary magnitude.
     pub wild: bool,
     /// Beginnings that have not been found.
@@ -173,8 +192,8 @@ impl Scan {
         for (ours, theirs) in self.partial.first_steps.iter_mut().zip(other.first_steps) {
             *ours = [ours.take(), theirs].into_iter().flatten().min();
         }
-        for (length, (count, id, place)) in other.truncated {
-            note_truncated(&mut self.partial, length, count, id, place);
+        for (length, cut) in other.truncated {
+            note_cut(&mut self.partial, length, cut);
         }
         other.heads.into_iter().for_each(|head| self.offer_head(join, head));
         other.tails.into_iter().for_each(|tail| self.offer_tail(join, tail));
@@ -222,7 +241,9 @@ impl Scan {
                 self.check_step(place, &run.id, batch.steps.get(row - 1), batch.steps.get(row));
             }
         }
-        self.check_truncated(batch, run, place, first);
+        if !seen {
+            self.check_ending(batch, run, place, first);
+        }
         let tame = ordinary || self.inspect(batch, run);
         self.partial.wild |= !tame;
         self.extend(batch, run, place, tame, last);
@@ -265,8 +286,8 @@ impl Scan {
         let begins = first_step == 0 || first_step == 1 && self.partial.first_steps[1].is_some();
         if self.unit_is_new && !begins {
             let (rows, steps) = (vec![vec![]; self.engine.plan.slots.len()], 0);
-            let (complete, truncated, tame) = (false, false, true);
-            let head = Head { id, place, first_step, steps, complete, last: place, truncated, tame, rows };
+            let (complete, ending, tame) = (false, Ending::Unsaid, true);
+            let head = Head { id, place, first_step, steps, complete, last: place, ending, tame, rows };
             self.current = Current::Head(head);
             return;
         }
@@ -308,8 +329,9 @@ impl Scan {
     }
 
     fn close(&mut self, mut open: Open) {
-        if open.truncated {
-            note_truncated(&mut self.partial, open.steps, 1, open.id.clone(), open.last);
+        if open.ending.is_cut() {
+            let cut = Cut { count: 1, place: open.last, id: open.id.clone(), ending: open.ending };
+            note_cut(&mut self.partial, open.steps, cut);
         }
         if !self.broken() {
             self.engine.close(&mut open);
@@ -320,10 +342,17 @@ impl Scan {
     }
 }
 
-fn note_truncated(partial: &mut Partial, length: u64, count: u64, id: Id, place: Place) {
-    let entry = partial.truncated.entry(length).or_insert((0, id.clone(), place));
-    entry.0 += count;
-    if place < entry.2 {
-        (entry.1, entry.2) = (id, place);
+fn note_cut(partial: &mut Partial, length: u64, cut: Cut) {
+    match partial.truncated.entry(length) {
+        Entry::Vacant(entry) => {
+            entry.insert(cut);
+        }
+        Entry::Occupied(mut entry) => {
+            let count = entry.get().count + cut.count;
+            if cut.place < entry.get().place {
+                entry.insert(cut);
+            }
+            entry.get_mut().count = count;
+        }
     }
 }

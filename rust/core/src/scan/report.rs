@@ -1,6 +1,8 @@
 //! Finds what is wrong with rows, episodes and the whole log, and says where.
 
 use super::{Batch, Current, Flaw, Run, Scan};
+use crate::ending::Ending;
+use crate::episode::{Head, Open};
 use crate::ids::Id;
 use crate::problem::{Kind, Place, Problem};
 
@@ -21,12 +23,11 @@ impl Scan {
         }
         let horizon = self.engine.plan.horizon.unwrap_or_else(|| self.engine.sums.longest());
         if !self.engine.plan.truncated_as_terminal {
-            for (length, (count, id, place)) in
-                self.partial.truncated.range(..horizon).map(|(l, t)| (*l, t.clone())).collect::<Vec<_>>()
-            {
-                self.partial.problems.more(count - 1);
-                let step = Some(first + length.cast_signed() - 1);
-                self.problem(Kind::Truncated, Some(place), Some(&id), step, Some(("truncated", "true".into())));
+            let early: Vec<_> = self.partial.truncated.range(..horizon).map(|(l, cut)| (*l, cut.clone())).collect();
+            for (length, cut) in early {
+                self.partial.problems.more(cut.count - 1);
+                let step = first + length.cast_signed() - 1;
+                self.report_ending(Kind::Truncated, cut.ending, cut.place, &cut.id, step);
             }
         }
     }
@@ -41,26 +42,36 @@ impl Scan {
         self.problem(kind, Some(place), Some(id), Some(step), Some(("step", step.to_string())));
     }
 
-    pub(super) fn check_truncated(&mut self, batch: &Batch, run: &Run, place: Place, first: i64) {
-        let marks = batch.truncated.map_or(&[][..], |marks| &marks[run.start..][..run.len]);
-        let (before, last) = match &self.current {
-            Current::Open(open) => (open.truncated, open.last),
-            Current::Head(head) => (head.truncated, head.last),
-            Current::Nothing => (false, place),
-        };
-        let inside = marks.iter().take(run.len.max(1) - 1).position(|&mark| mark);
-        let early = if before { Some((last, first - 1)) } else { None };
-        let inside = inside.map(|index| (place.after(index as u64), first + index as i64));
-        if let Some((place, step)) = early.or(inside) {
-            let value = Some(("truncated", "true".into()));
-            self.problem(Kind::Truncated, Some(place), Some(&run.id), Some(step), value);
+    /// Keeps what the last row of a run says about the end; only the last row of an episode may say that it is the last.
+    pub(super) fn check_ending(&mut self, batch: &Batch, run: &Run, place: Place, first: i64) {
+        let marks = [batch.terminal, batch.truncated].map(|marks| marks.map(|marks| &marks[run.start..][..run.len]));
+        let at = |index: usize| Ending::new(marks[0].map(|mark| mark[index]), marks[1].map(|mark| mark[index]));
+        let last = run.len - 1;
+        if let Current::Open(Open { ending, last, .. }) | Current::Head(Head { ending, last, .. }) = &self.current {
+            self.check_end(*ending, *last, &run.id, first - 1);
         }
-        let mark = marks.last().copied().unwrap_or(false);
-        match &mut self.current {
-            Current::Open(open) => open.truncated = mark,
-            Current::Head(head) => head.truncated = mark,
-            Current::Nothing => {}
+        if marks.iter().flatten().any(|marks| marks[..last].contains(&true)) {
+            for index in 0..last {
+                self.check_end(at(index), place.after(index as u64), &run.id, first + index as i64);
+            }
         }
+        if let Current::Open(Open { ending, .. }) | Current::Head(Head { ending, .. }) = &mut self.current {
+            *ending = at(last);
+        }
+    }
+
+    /// Looks at what a row says after which the episode goes on.
+    pub(super) fn check_end(&mut self, ending: Ending, place: Place, id: &Id, step: i64) {
+        if ending.is_last() {
+            let kind = if ending == Ending::Terminal { Kind::AfterTerminal } else { Kind::Truncated };
+            self.report_ending(kind, ending, place, id, step);
+        }
+    }
+
+    fn report_ending(&mut self, kind: Kind, ending: Ending, place: Place, id: &Id, step: i64) {
+        let said = ending.said(&self.engine.plan);
+        let value = said.as_ref().map(|(column, value)| (&**column, value.clone()));
+        self.problem(kind, Some(place), Some(id), Some(step), value);
     }
 
     /// An episode with `steps` steps goes on for `more`, of which the first is `next` and stands at `place`.

@@ -80,7 +80,7 @@ impl Log {
         let place = Place { source: 0, row: from as u64 };
         let steps = Steps::Int64(&steps);
         let (columns, runs) = (&columns[..], &runs[..]);
-        scan.push(&Batch { place, runs, complete: false, steps, columns, truncated: None, flaws: &[] });
+        scan.push(&Batch { place, runs, complete: false, steps, columns, terminal: None, truncated: None, flaws: &[] });
         scan.end_unit(join);
     }
 
@@ -154,10 +154,13 @@ fn plan(discount: f64, alphas: &[f64]) -> Plan {
         slots: checks.map(|(name, check)| Slot { name: name.into(), check }).to_vec(),
         reward: R,
         policies,
+        terminal: None,
+        truncated: None,
         truncated_as_terminal: false,
         problem_limit: 10,
         check_only: false,
         diagnostics: true,
+        paired: true,
     }
 }
 
