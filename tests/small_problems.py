@@ -13,8 +13,7 @@ import polars as pl
 import reference
 from offpolicy import intervals
 from offpolicy.bounds import Terms
-from offpolicy.folds import share_of
-from offpolicy.intervals.sketch import ROUNDS, SEED
+from offpolicy.intervals.sketch import rounds_of
 from offpolicy.samples import Steps
 
 
@@ -22,10 +21,16 @@ def row(reward, behavior, target):
     return {"reward": float(reward), "behavior_prob": float(behavior), "target_prob": float(target)}
 
 
-def rounds_of(ids):
+def places_by_round(ids):
     """The places of ids by round."""
-    rounds = np.searchsorted(ROUNDS, share_of(ids, SEED), side="right")
-    return [np.flatnonzero(rounds == k).tolist() for k in range(len(ROUNDS))]
+    rounds = rounds_of(ids)
+    return [np.flatnonzero(rounds == k).tolist() for k in np.unique(rounds)]
+
+
+def ids_in(*sizes):
+    """So many ids of the first round, so many of the next, and so on."""
+    rounds = rounds_of(range(4000))
+    return [i for k, size in enumerate(sizes) for i in np.flatnonzero(rounds == k)[:size].tolist()]
 
 
 @dataclass(frozen=True)
@@ -125,6 +130,8 @@ class Sample:
     chosen: np.ndarray
     ids: pl.Series
     made: dict = field(default_factory=dict)
+    passes: int = 2
+    clusters: None = None
 
     def interval(self, method, confidence, side="two", estimator="step-is", **options):
         value, error = self.once(("estimate", estimator), lambda: self.estimate(estimator))

@@ -16,9 +16,21 @@ import numpy as np
 import offpolicy as op
 import pytest
 from offpolicy import intervals
-from offpolicy.folds import share_of
-from offpolicy.intervals.sketch import ROUNDS, SEED
-from small_problems import BANDIT, COSTS, HALF, MIXED, MODELLED, PROBLEMS, SURVIVAL, Problem, rounds_of
+from offpolicy.intervals.hcope import PRE_SAMPLE
+from offpolicy.intervals.sketch import rounds_of
+from small_problems import (
+    BANDIT,
+    COSTS,
+    HALF,
+    MIXED,
+    MODELLED,
+    PROBLEMS,
+    RARE,
+    SURVIVAL,
+    Problem,
+    ids_in,
+    places_by_round,
+)
 
 LEVELS = (0.5, 0.8, 0.95)
 NAMES = {"argvalues": PROBLEMS.values(), "ids": PROBLEMS}
@@ -38,7 +50,7 @@ def misses(problem, samples, method, confidence, **options):
 
 def by_rounds(problem, n):
     """All samples with ids 0, …, n - 1, as far as betting tells them apart."""
-    return problem.by_parts(rounds_of(range(n)))
+    return problem.by_parts(places_by_round(range(n)))
 
 
 def by_method(problem, method, n, before=None):
@@ -48,7 +60,7 @@ def by_method(problem, method, n, before=None):
     """
     if method != "hcope":
         return list(by_rounds(problem, n) if method == "betting" else problem.multisets(n)), None
-    first, k = share_of(range(1000), SEED) < ROUNDS[0], before or n // 3
+    first, k = rounds_of(range(1000)) < PRE_SAMPLE, before or n // 3
     ids = [*np.flatnonzero(first)[:k].tolist(), *np.flatnonzero(~first)[: n - k].tolist()]
     return list(problem.by_parts([range(k), range(k, n)])), ids
 
@@ -100,16 +112,33 @@ def test_bounds_for_finite_samples_hold(problem, method, n):
         assert max(misses(problem, problem.multisets(n), method, level)) <= tail(level)
 
 
+@pytest.mark.parametrize("by_ratios", [True, False], ids=["ratios", "rewards"])
 @pytest.mark.parametrize("problem", **NAMES)
-def test_betting_holds(problem):
+def test_betting_holds(problem, by_ratios):
+    """With a bound on ratios, and by bounds on rewards alone."""
+    options = {"bounds": problem.bounds if by_ratios else op.Bounds(reward=problem.reward)}
+    samples = list(by_rounds(problem, {2: 8, 3: 5, 4: 4}[len(problem.law)]))
     for level in LEVELS:
-        assert max(misses(problem, by_rounds(problem, 12 if problem is BANDIT else 5), "betting", level)) <= tail(level)
+        assert max(misses(problem, samples, "betting", level, **options)) <= tail(level)
+
+
+#: Problems with ids that fill a few rounds with several trajectories each.
+IN_ROUNDS = [(BANDIT, (5, 5, 5)), (RARE, (6, 6, 6)), (SURVIVAL, (3, 3, 2)), (MIXED, (3, 3, 2)), (COSTS, (2, 2, 2))]
+
+
+@pytest.mark.parametrize(("problem", "sizes"), IN_ROUNDS, ids=["bandit", "rare", "survival", "mixed", "costs"])
+def test_betting_holds_where_rounds_have_several_trajectories(problem, sizes):
+    ids = ids_in(*sizes)
+    samples = list(problem.by_parts(places_by_round(ids)))
+    for level in LEVELS:
+        assert max(misses(problem, samples, "betting", level, ids=ids)) <= tail(level)
 
 
 def test_betting_comes_close_to_what_it_may_miss():
-    """A bound that is never wrong would be a poor one: at n = 20 it misses a fifth of what it may."""
-    above, below = misses(BANDIT, by_rounds(BANDIT, 20), "betting", 0.5)
-    assert min(above, below) > tail(0.5) / 5
+    """A bound that is never wrong would be a poor one: at n = 15 it misses half of what it may."""
+    ids = ids_in(3, 3, 3, 3, 3)
+    above, below = misses(BANDIT, BANDIT.by_parts(places_by_round(ids)), "betting", 0.5, ids=ids)
+    assert min(above, below) > tail(0.5) * Fraction(2, 5)
 
 
 @pytest.mark.parametrize("problem", **NAMES)
@@ -182,12 +211,12 @@ def test_bounds_of_is_hold_by_reward_bounds_alone(problem, method):
 @pytest.mark.parametrize("method", ["betting", "sequence", "anderson"])
 def test_bounds_of_is_say_something_by_reward_bounds_alone(method):
     """Of early ends and costs too: within what is possible, on both sides, in most samples."""
-    for problem, n in ((SURVIVAL, 9), (COSTS, 6)):
+    for problem, sizes in ((SURVIVAL, (3, 3, 3)), (COSTS, (2, 2, 2))):
         bounds = op.Bounds(reward=problem.reward)
         least, most = bounds.returns(problem.terms)
-        inside = [Fraction(0), Fraction(0)]
-        for chance, chosen in by_method(problem, method, n)[0]:
-            found = problem.interval(chosen, method, 0.5, estimator="is", bounds=bounds)
+        inside, ids = [Fraction(0), Fraction(0)], ids_in(*sizes)
+        for chance, chosen in problem.by_parts(places_by_round(ids)):
+            found = problem.interval(chosen, method, 0.5, estimator="is", bounds=bounds, ids=ids)
             inside[0] += chance * (found.low > least)
             inside[1] += chance * (found.high < most)
         assert min(inside) > HALF
@@ -208,7 +237,7 @@ def test_bounds_by_rewards_hold_where_the_old_policy_never_does_what_the_new_one
 @pytest.mark.parametrize("method", [*BY_MULTISET, "betting"])
 @pytest.mark.parametrize("side", ["lower", "upper"])
 def test_bounds_from_one_side_hold(method, side):
-    for problem, n in ((BANDIT, 9), (SURVIVAL, 4)):
+    for problem, n in ((BANDIT, 8), (SURVIVAL, 4)):
         for level in (0.5, 0.9):
             samples = by_rounds(problem, n) if method == "betting" else problem.multisets(n)
             assert max(misses(problem, samples, method, level, side=side)) <= 2 * tail(level)
@@ -232,12 +261,15 @@ def test_a_confidence_sequence_holds_at_all_looks_at_once(problem, n):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [*BY_MULTISET, "betting"])
 @pytest.mark.parametrize(
-    ("problem", "n"), [(BANDIT, 24), (MIXED, 9), (SURVIVAL, 9)], ids=["bandit", "mixed", "survival"]
+    ("problem", "sizes"),
+    [(BANDIT, (8, 8, 8, 8)), (MIXED, (4, 4, 4)), (SURVIVAL, (4, 4, 4))],
+    ids=["bandit", "mixed", "survival"],
 )
-def test_bounds_hold_for_larger_samples_too(problem, method, n):
-    samples = list(by_rounds(problem, n) if method == "betting" else problem.multisets(n))
+def test_bounds_hold_for_larger_samples_too(problem, method, sizes):
+    ids = ids_in(*sizes)
+    samples = list(problem.by_parts(places_by_round(ids)) if method == "betting" else problem.multisets(len(ids)))
     for level in LEVELS:
-        assert max(misses(problem, samples, method, level)) <= tail(level)
+        assert max(misses(problem, samples, method, level, ids=ids)) <= tail(level)
 
 
 @pytest.mark.slow
@@ -254,36 +286,36 @@ def test_bounds_hold_in_ten_thousand_random_samples(method):
 
 #: Misses above and below of 80% intervals.
 PINNED = {
-    ("normal", "bandit", 5): (0.1875, 0.1875),
-    ("normal", "bandit", 10): (0.171875, 0.171875),
-    ("normal", "mixed", 5): (0.1875, 0.080078125),
-    ("normal", "mixed", 10): (0.1337890625, 0.0780906677),
-    ("normal", "survival", 5): (0.138671875, 0.109375),
-    ("normal", "survival", 10): (0.1131095886, 0.1260986328),
-    ("t", "bandit", 5): (0.03125, 0.03125),
-    ("t", "bandit", 10): (0.0546875, 0.0546875),
-    ("t", "mixed", 5): (0.109375, 0.080078125),
-    ("t", "mixed", 10): (0.1228027344, 0.074886322),
-    ("t", "survival", 5): (0.080078125, 0.109375),
-    ("t", "survival", 10): (0.0810661316, 0.1260986328),
+    ("normal", "bandit", 5): (0.15625, 0.15625),
+    ("normal", "bandit", 10): (0.1708984375, 0.1708984375),
+    ("normal", "mixed", 5): (0.15625, 0.078125),
+    ("normal", "mixed", 10): (0.1328125, 0.0780887604),
+    ("normal", "survival", 5): (0.13671875, 0.078125),
+    ("normal", "survival", 10): (0.1131076813, 0.1251220703),
+    ("t", "bandit", 5): (0.0, 0.0),
+    ("t", "bandit", 10): (0.0537109375, 0.0537109375),
+    ("t", "mixed", 5): (0.078125, 0.078125),
+    ("t", "mixed", 10): (0.1218261719, 0.0748844147),
+    ("t", "survival", 5): (0.078125, 0.078125),
+    ("t", "survival", 10): (0.0810642242, 0.1251220703),
     ("likelihood", "bandit", 5): (0.0, 0.0),
     ("likelihood", "bandit", 10): (0.0, 0.0),
-    ("likelihood", "mixed", 5): (0.0, 0.029296875),
-    ("likelihood", "mixed", 10): (0.1098632812, 0.0515575409),
-    ("likelihood", "survival", 5): (0.029296875, 0.205078125),
-    ("likelihood", "survival", 10): (0.0735874176, 0.1505508423),
-    ("bootstrap", "bandit", 5): (0.03125, 0.1875),
-    ("bootstrap", "bandit", 10): (0.0546875, 0.0546875),
-    ("bootstrap", "mixed", 5): (0.109375, 0.138671875),
-    ("bootstrap", "mixed", 10): (0.1228027344, 0.0748672485),
-    ("bootstrap", "survival", 5): (0.177734375, 0.109375),
-    ("bootstrap", "survival", 10): (0.1117362976, 0.0693359375),
-    ("bootstrap-bca", "bandit", 5): (0.03125, 0.03125),
-    ("bootstrap-bca", "bandit", 10): (0.0546875, 0.0107421875),
-    ("bootstrap-bca", "mixed", 5): (0.03125, 0.041015625),
-    ("bootstrap-bca", "mixed", 10): (0.0443115234, 0.0748672485),
-    ("bootstrap-bca", "survival", 5): (0.03125, 0.109375),
-    ("bootstrap-bca", "survival", 10): (0.0586738586, 0.0583496094),
+    ("likelihood", "mixed", 5): (0.0, 0.0),
+    ("likelihood", "mixed", 10): (0.1098632812, 0.0505828857),
+    ("likelihood", "survival", 5): (0.0, 0.0),
+    ("likelihood", "survival", 10): (0.0726127625, 0.0952148438),
+    ("bootstrap", "bandit", 5): (0.0, 0.15625),
+    ("bootstrap", "bandit", 10): (0.0537109375, 0.0537109375),
+    ("bootstrap", "mixed", 5): (0.078125, 0.13671875),
+    ("bootstrap", "mixed", 10): (0.1218261719, 0.0748653412),
+    ("bootstrap", "survival", 5): (0.17578125, 0.078125),
+    ("bootstrap", "survival", 10): (0.1117343903, 0.068359375),
+    ("bootstrap-bca", "bandit", 5): (0.0, 0.0),
+    ("bootstrap-bca", "bandit", 10): (0.0537109375, 0.009765625),
+    ("bootstrap-bca", "mixed", 5): (0.0, 0.0390625),
+    ("bootstrap-bca", "mixed", 10): (0.0433349609, 0.0748653412),
+    ("bootstrap-bca", "survival", 5): (0.029296875, 0.078125),
+    ("bootstrap-bca", "survival", 10): (0.0586719513, 0.0573730469),
 }
 
 
@@ -297,10 +329,10 @@ def test_what_promises_nothing_for_finite_samples_misses_as_it_did(method, name,
 
 #: Misses above and below of `step-wis` by t on survival.
 PINNED_STEP_WIS = {
-    (3, 0.8): ("1/8", "1/8"),
-    (5, 0.5): ("111/512", "3/16"),
-    (8, 0.8): ("233/2048", "19/256"),
-    (12, 0.95): ("105315/2097152", "51/4096"),
+    (3, 0.8): ("0", "0"),
+    (5, 0.5): ("95/512", "5/32"),
+    (8, 0.8): ("225/2048", "9/128"),
+    (12, 0.95): ("104803/2097152", "25/2048"),
 }
 
 
@@ -313,8 +345,19 @@ def test_t_of_step_wis_misses_as_it_did(n, level):
 def test_a_sample_without_weight_has_no_interval_of_a_ratio():
     """One in four trajectories of `mixed` has none."""
     found = coverage_table.exact_of(MIXED, 3, "wis")
-    assert (found["withheld"]["t 0.8"], found["withheld"]["normal 0.95"]) == (1 / 64, 1 / 64)
+    alone = [chance for chance, chosen in MIXED.multisets(3) if not any(MIXED.weights[k] for k in chosen)]
+    assert sum(alone) == Fraction(1, 64)
+    assert found["withheld"]["t 0.8"] == found["withheld"]["normal 0.95"] > 1 / 64
     assert MIXED.interval((1, 1, 1), "t", 0.8, estimator="wis").reason == "no trajectory has weight"
+
+
+def test_a_sample_in_which_no_trajectory_moves_a_ratio_has_no_interval():
+    """In the rest of what is withheld every trajectory with weight has the same return."""
+    found, alike = coverage_table.exact_of(MIXED, 3, "wis"), Fraction(0)
+    for chance, chosen in MIXED.multisets(3):
+        returns = {MIXED.exact("is")[k] / MIXED.weights[k] for k in chosen if MIXED.weights[k]}
+        alike += chance * (len(returns) <= 1)
+    assert found["withheld"]["t 0.8"] == float(alike)
 
 
 def test_step_wis_is_wis_where_there_is_one_step():
@@ -370,13 +413,12 @@ def test_the_docstring_of_likelihood_has_its_worst_cells():
         (found,) = (row["misses"][f"{method} {level}"] for row in rows if f"{method} {level}" in row["misses"])
         return f"{100 * (1 - sum(found)):.1f}"
 
-    sizes = (3, 5, 8, 12, 20, 50)
+    sizes = (5, 8, 12, 20, 50)
     for method in ("likelihood", "t"):
         assert " ".join([method, *(covers(method, 0.95, n) for n in sizes)]) in said
-    at_80, at_50 = ([covers(method, *cell) for method in ("likelihood", "t")] for cell in ((0.8, 3), (0.5, 5)))
-    eight = [covers(method, 0.8, 8) for method in ("likelihood", "t")]
-    assert f"{at_80[0]} for n = 3 and {eight[0]} for n = 8 (`t`: {at_80[1]} and {eight[1]})" in said
-    assert f"{at_50[0]} for n = 5 ({at_50[1]})" in said
+    eight, twelve, half = ([covers(m, *cell) for m in ("likelihood", "t")] for cell in ((0.8, 8), (0.8, 12), (0.5, 8)))
+    assert f"{eight[0]} for n = 8 and {twelve[0]} for n = 12 (`t`: {eight[1]} and {twelve[1]})" in said
+    assert f"{half[0]} for n = 8 ({half[1]})" in said
     for level in LEVELS:  # and no exact cell is worse than those of this problem
         key = f"likelihood {level}"
         cells = [

@@ -48,52 +48,67 @@ def annuity():
 
 
 def round_of(episode):
-    """0 for the first 5% of the hashes, then 1 to 4."""
-    share = share_of([episode], SEED)[0]
-    return sum(share >= edge for edge in (0.05, 0.1, 0.2, 0.4))
+    """From 0 to 39."""
+    return math.floor(40 * share_of([episode], SEED)[0])
 
 
 def in_rounds(x):
     """Values by round."""
-    rounds = [[] for _ in range(5)]
+    rounds = [[] for _ in range(40)]
     for episode, value in x.items():
         rounds[round_of(episode)].append(float(value))
     return rounds
 
 
-def by_betting(x, delta):
-    rounds, n = in_rounds(x), len(x)
-    stakes = [0.0]
-    for k in range(1, 5):
-        seen = [value for part in rounds[:k] for value in part]
-        mean = math.fsum(seen) / len(seen)
-        spread = (math.fsum((value - mean) ** 2 for value in seen) + mean**2) / len(seen)
-        stakes.append(math.sqrt(2 * math.log(1 / delta) / (n * spread)))
+def by_betting(x, delta, other=None, base=0.0):
+    """The bound on the mean of x, or by another variable too, whose mean is less by `base`."""
+    variables = [(in_rounds(each), start) for each, start in ((x, 0.0), (other, base)) if each is not None]
+    n, enough, plan = len(x), math.log(1 / delta), []
+    for k in range(1, 40):
+        options = []
+        for rounds, start in variables:
+            seen = [value for part in rounds[:k] for value in part]
+            if rounds[k] and any(seen):
+                mean = math.fsum(seen) / len(seen)
+                spread = math.sqrt((math.fsum((value - mean) ** 2 for value in seen) + mean**2) / len(seen))
+                stake = min(math.sqrt(2 * enough / n) / spread, 0.9 / mean)
+                promise = enough / (n * stake) + stake * spread**2 / 2
+                options.append((promise, start, spread, sum(map(len, rounds[k:])), rounds[k], mean_of(rounds)))
+        plan += [min(options)] if options else []
+
+    def capital(m):
+        total = 0.0
+        for _, start, spread, left, part, _ in plan:
+            stake = min(math.sqrt(2 * max(enough - total, 0) / left) / spread, 0.9 / (m - start))
+            total += math.fsum(math.log(1 + stake * (value - m + start)) for value in part)
+        return total
+
+    low = max(0.0, *(game[1] for game in plan))
+    return root(capital, delta, max(low, min(game[1] + game[-1] for game in plan)), low)
+
+
+def mean_of(rounds):
+    return statistics.fmean(value for part in rounds for value in part)
+
+
+def by_sequence(x, delta, other=None, base=0.0):
+    variables = [(each.values(), start) for each, start in ((x, 0.0), (other, base)) if each is not None]
 
     def capital(m):
         logs = [
-            math.log(1 + min(stake, 0.75 / m) * (value - m))
-            for stake, part in zip(stakes, rounds, strict=True)
-            for value in part
+            math.fsum(math.log(1 + f * (float(value) / (m - start) - 1)) for value in values)
+            for values, start in variables
+            for f in fractions
         ]
-        return math.fsum(logs)
-
-    return root(capital, delta, max(map(float, x.values())))
-
-
-def by_sequence(x, delta):
-    def capital(m):
-        logs = [math.fsum(math.log(1 + f * (float(value) / m - 1)) for value in x.values()) for f in fractions]
         top = max(logs)
         return top + math.log(math.fsum(math.exp(log - top) for log in logs) / len(logs))
 
     fractions = [2.0**-j for j in range(1, 21)]
-    return root(capital, delta, max(map(float, x.values())))
+    return root(capital, delta, max(start + float(max(values)) for values, start in variables), max(0.0, base))
 
 
-def root(capital, delta, high):
+def root(capital, delta, high, low=0.0):
     """Where the logarithm of the capital falls below ln(1/δ)."""
-    low = 0.0
     for _ in range(45):
         middle = (low + high) / 2
         low, high = (middle, high) if capital(middle) >= math.log(1 / delta) else (low, middle)
@@ -113,7 +128,7 @@ def by_anderson(x, delta):
 def by_hcope(x, delta):
     """Theorem 1 of Thomas et al. (2015) with one c, its double sum written out."""
     rounds = in_rounds(x)
-    before, rest = rounds[0], [value for part in rounds[1:] for value in part]
+    before, rest = rounds[0] + rounds[1], [value for part in rounds[2:] for value in part]
 
     def promised(c):
         y, n = [min(value, c) for value in before], len(rest)
@@ -170,6 +185,32 @@ def test_bounds_of_importance_sampling_by_reward_bounds_alone(case, method, delt
     if both:
         assert (both.low, both.high) == (pytest.approx(low, **near), pytest.approx(high, **near))
         assert both.assumptions == {"lowest": floor, "highest": ceiling}
+
+
+@pytest.mark.parametrize("method", ["betting", "sequence"])
+@pytest.mark.parametrize("delta", [0.5, 0.02])
+@pytest.mark.parametrize("reward", [(0.0, 1.0), (-2.0, 1.0), (0.5, 1.0), (-3.0, -1.0)], ids=str)
+@pytest.mark.parametrize("ratio", [2.0, 1.3])
+def test_bounds_of_importance_sampling_by_ratios_too(estimator, method, delta, reward, ratio):
+    """Of the distances from what rewards bound, and of those from what ratios bound."""
+    log = with_ratio(bounded_log(3, 150, 5, reward)).with_columns(pl.col("ratio").clip(0.0, ratio))
+    bounds = op.Bounds(reward=reward, ratio=ratio)
+    estimate = op.evaluate(log, discount=GAMMA, horizon=H, estimators=[estimator], bounds=bounds)[estimator]
+    ends = min(0.0, reward[0]), max(0.0, reward[1])
+    for side, sign, guess, limit in zip(
+        ("lower", "upper"), (1, -1), ends, bounds.range(estimator, estimate.terms), strict=True
+    ):
+        total = sum(Fraction(GAMMA) ** t for t in range(H))
+        floor = sign * guess * annuity()
+        by_rewards = weighted(log, Fraction(guess) * total) if estimator == "is" else shifted(log, guess)
+        values = weighted(log, 0) if estimator == "is" else shifted(log, 0)
+        x = {i: sign * value for i, value in by_rewards.items()}
+        other = {i: max(0, sign * (value - Fraction(limit))) for i, value in values.items()}
+        more = {"other": other, "base": sign * limit - floor} if guess else {}
+        found = estimate.interval(1 - delta, method, side=side)
+        expected = sign * (floor + BY_DEFINITION[method](x, delta, **more))
+        assert (found.low if side == "lower" else found.high) == pytest.approx(expected, rel=3e-4, abs=3e-4)
+        assert found.assumptions.get("ratio") == (ratio if guess else None)
 
 
 def test_bounds_of_the_mean_agree_on_values_that_need_no_rounding():
@@ -232,7 +273,7 @@ def test_no_bound_on_ratios_is_needed_for_importance_sampling_and_is_for_others(
         for estimator in ("step-is", "is"):
             found = ev[estimator].interval(method=method)
             assert found.low is not None
-            assert found == ev[estimator].interval(method=method, bounds=replace(known, ratio=2.0))
+            assert found.low == ev[estimator].interval(method=method, bounds=replace(known, ratio=2.0)).low
         assert "ratio=" in ev["dr"].interval(method=method).reason
     for estimator in ("step-is", "is"):
         assert "ratio=" in ev[estimator].interval(method="bernstein").reason
@@ -343,7 +384,7 @@ def test_hcope_bounds_from_below_only():
     assert (plain.side, plain.high) == ("lower", None)
     assert (upper.low, upper.high) == (None, None)
     assert "below only" in upper.reason
-    assert plain.assumptions["pre_sample"] == sum(round_of(i) == 0 for i in ev.values("step-is")["episode"])
+    assert plain.assumptions["pre_sample"] == sum(round_of(i) < 2 for i in ev.values("step-is")["episode"])
     few = op.evaluate(bounded_log(3, 5, 5), horizon=H, estimators=["mc"], bounds=op.Bounds(reward=(0.0, 1.0)))
     assert "pre-sample" in few["mc"].interval(method="hcope").reason
 

@@ -81,7 +81,14 @@ def by_normal(estimate, m):
 
 
 def by_student(estimate, m):
-    return stats.t.cdf((estimate.value - m) / estimate.std_error, estimate.episodes - 1)
+    about = estimate.interval(0.9, "t").assumptions
+    return stats.t.cdf((estimate.value - m) / about["std_error"], about.get("degrees", estimate.episodes - 1))
+
+
+def by_skewed(estimate, m):
+    about = estimate.interval(0.9, "t-skew").assumptions
+    t, a = (estimate.value - m) / about["std_error"], about["skewness"] / (3 * math.sqrt(estimate.episodes))
+    return stats.t.cdf(min(t, t + a * t**2 + a**2 * t**3 / 3 + a / 2), about["degrees"])
 
 
 def by_hoeffding(estimate, m):
@@ -105,6 +112,7 @@ def by_likelihood(estimate, m):
 INVERSE = {
     "normal": by_normal,
     "t": by_student,
+    "t-skew": by_skewed,
     "hoeffding": by_hoeffding,
     "bernstein": by_bernstein,
     "likelihood": by_likelihood,
@@ -124,19 +132,30 @@ def test_the_level_comes_back_from_the_end(log, level):
 
 @given(bounded_logs(min_episodes=10, max_episodes=40), LEVELS)
 def test_the_capital_at_a_betting_bound_is_what_the_level_says(log, level):
-    """K(m) falls in m and passes 1/δ at the bound."""
-    sketch = evaluate(log)["step-is"].sketch()
-    m = betting.lower(sketch, 1 - level)
-    played = sketch.counts > 0
-    rounds, cells = np.nonzero(played)
-    stake, x, count = betting.stakes(sketch, 1 - level)[rounds], sketch.x[cells], sketch.counts[played]
+    """K(m) falls in m and passes 1/δ at the bound, with one variable and with two."""
+    estimate, delta = evaluate(log)["step-is"], 1 - level
+    first, second = (estimate.sketch(by=by) for by in ("rewards", "ratios"))
+    for sketches in ([first], [first, second]):
+        m, played = betting.lower(first, delta, *sketches[1:]), list(betting.rounds(first, delta, *sketches[1:]))
+        mean = min((game.base + game.mean for game in played), default=0.0)
+        step = 2.0**-38 * mean
+        if 2 * step < m:
+            assert m <= mean
+            before, after = betting.log_capital(played, np.array([m - step, m + step]), delta)
+            assert before >= math.log(1 / delta) - 1e-9
+            assert after <= math.log(1 / delta) + 1e-9 or m > mean - step
 
-    def log_capital(at):
-        return float((count * np.log1p(np.minimum(stake, betting.MOST / at) * (x - at))).sum())
 
-    step = 2.0**-38 * float(x.max())
-    if m > 2 * step:
-        assert log_capital(m - step) >= math.log(1 / (1 - level)) - 1e-9 >= log_capital(m + step) - 2e-9
+@given(bounded_logs(min_episodes=3, max_episodes=40), st.floats(1e-9, 0.5))
+def test_capital_falls_in_the_mean_that_is_tried(log, delta):
+    estimate = evaluate(log)["step-is"]
+    sketches = [estimate.sketch(by=by) for by in ("rewards", "ratios")]
+    played = list(betting.rounds(sketches[0], delta, *sketches[1:]))
+    low = max((game.base for game in played), default=0.0)
+    high = max((game.base + game.x.max() for game in played), default=1.0)
+    tried = max(low, 0.0) + (high - max(low, 0.0)) * np.linspace(0.001, 1, 300)
+    capital = np.minimum(betting.log_capital(played, tried, delta), math.log(1 / delta))
+    assert (np.diff(capital) <= 1e-9 * (1 + np.abs(capital[1:]))).all()
 
 
 @given(bounded_logs(), st.randoms(use_true_random=False))

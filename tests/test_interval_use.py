@@ -91,14 +91,18 @@ def test_wrong_words_are_refused(bounded):
 @pytest.mark.parametrize("method", intervals.METHODS)
 def test_improve_asks_for_a_lower_bound(method):
     bounds = op.Bounds(reward=WALK.reward_range, ratio=3.0)
-    best = by_policies(interval=method, confidence=0.8, bounds=bounds)
     scored = op.annotate(LOG, EAGER, columns=op.Columns(state=("place",)))
-    estimate = op.evaluate(scored, discount=WALK.discount, horizon=WALK.horizon, estimators=["step-is"])["step-is"]
-    expected = estimate.interval(0.8, method, bounds, side="lower")
-    assert expected.low is not None
-    score = best.candidates.row(by_predicate=pl.col("candidate") == "eager", named=True)["score"]
-    assert score == pytest.approx(expected.low, rel=1e-9)
-    assert best.kind == expected.kind
+    settings = {"discount": WALK.discount, "horizon": WALK.horizon, "baseline": WALK.reward_range[0]}
+    ev = op.evaluate(scored, estimators=["step-is", "dr-bsl"], paired=True, **settings)
+    promises = intervals.METHODS[method].kind in intervals.PROMISES  # otherwise costs are counted from the lowest
+    gain = ev.difference("target", "behavior", estimator="step-is" if promises else "dr-bsl")
+    for against, what in (("difference", gain), ("value", ev["step-is"])):
+        best = by_policies(interval=method, confidence=0.8, bounds=bounds, against=against)
+        expected = what.interval(0.8, method, bounds, side="lower")
+        assert expected.low is not None
+        score = best.candidates.row(by_predicate=pl.col("candidate") == "eager", named=True)["score"]
+        assert score == pytest.approx(expected.low, rel=1e-9)
+        assert best.kind == expected.kind
 
 
 def test_a_domain_knows_the_bounds_of_its_rewards():

@@ -77,10 +77,12 @@ def test_six_sums_add_up_over_shards():
     assert merged.centre() == whole.centre()
 
 
-def test_returns_that_go_with_the_weights_leave_no_error():
+@pytest.mark.parametrize("side", ["two", "lower", "upper"])
+def test_returns_that_go_with_the_weights_leave_no_error_and_no_interval(side):
     log = pl.DataFrame({"episode": range(6), "step": 0, "reward": 2.0, "ratio": [0.5, 1.5, 0.25, 3.0, 1.0, 0.125]})
-    found = op.evaluate(log, estimators=["is"])["is"].interval(method="likelihood")
-    assert (found.low, found.high) == (2.0, 2.0)
+    found = op.evaluate(log, estimators=["is"])["is"].interval(method="likelihood", side=side)
+    assert (found.low, found.high) == (None, None)
+    assert "follow from the weights alone" in found.reason
 
 
 def test_what_has_no_weights_or_too_few_trajectories_is_refused(log):

@@ -1,5 +1,9 @@
 """Sketches of values: rounded down and hardly, merged in any way to the same bytes, refused when damaged."""
 
+import struct
+from functools import reduce
+from hashlib import blake2b
+
 import numpy as np
 import offpolicy as op
 import pytest
@@ -7,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from offpolicy.folds import fold_of, share_of
 from offpolicy.intervals import anderson, betting, hcope, sequence
-from offpolicy.intervals.sketch import ROUNDS, SEED, BelowFloorError, Sketch, rounded
+from offpolicy.intervals.sketch import ROUNDS, BelowFloorError, Sketch, rounded, rounds_of
 
 finite = st.floats(-1e9, 1e9, allow_nan=False)
 
@@ -73,12 +77,20 @@ def test_damaged_bytes_are_refused():
             Sketch.from_bytes(short)
 
 
+def test_bytes_of_another_version_are_refused_by_name():
+    """Those of version 1 had five rounds."""
+    header = struct.pack("<8sHHdQ", b"opsketch", 1, 14, 0.0, 1)
+    body = header + np.ones(1).tobytes() + np.ones(5, dtype=np.int64).tobytes()
+    with pytest.raises(op.OffPolicyError, match="a sketch of version 1 with 14 bits cannot be read"):
+        Sketch.from_bytes(body + blake2b(body, digest_size=16).digest())
+
+
 def test_rounds_have_their_shares_and_cut_across_folds():
     ids = np.arange(100_000)
     counts = Sketch.of(ids, np.ones(len(ids)), 0.0).counts.sum(axis=1)
-    expected = np.diff([0.0, *ROUNDS]) * len(ids)
-    assert np.abs(counts - expected).max() < 5 * np.sqrt(expected.max())
-    first = share_of(ids, SEED) < ROUNDS[0]
+    assert len(counts) == ROUNDS
+    assert np.abs(counts - len(ids) / ROUNDS).max() < 5 * np.sqrt(len(ids) / ROUNDS)
+    first = rounds_of(ids) < 0.05 * ROUNDS
     assert abs(first[fold_of(ids, 5) == 0].mean() - 0.05) < 0.005
     assert abs(first[share_of(ids) < 0.5].mean() - 0.05) < 0.005
 
@@ -93,6 +105,30 @@ def test_rounding_costs_next_to_nothing(module, floor, monkeypatch):
     exact = module.lower(Sketch.of(range(n), values, floor), 0.05)
     error = values.std() / np.sqrt(n)
     assert 0 <= exact - found < 0.02 * error
+
+
+@pytest.mark.parametrize("estimator", ["step-is", "is"])
+@pytest.mark.parametrize("method", [betting, sequence])
+def test_an_interval_by_ratios_is_that_of_two_sketches_of_any_parts(estimator, method):
+    log, bounds = op.demo_log(episodes=200), op.Bounds(reward=(-1, 1), ratio=1.6)
+    whole, *parts = (
+        op.evaluate(part, discount=0.9, horizon=10, estimators=[estimator], bounds=bounds)[estimator]
+        for part in (log, *(log.filter(log["episode"] % 3 == k) for k in (2, 0, 1)))
+    )
+    for side, sign in (("lower", 1.0), ("upper", -1.0)):
+        merged = []
+        for by in ("rewards", "ratios"):
+            first, *others = (part.sketch(side=side, by=by) for part in parts)
+            merged.append(reduce(Sketch.merge, others, first))
+            assert merged[-1].to_bytes() == whole.sketch(side=side, by=by).to_bytes()
+        first, second = merged
+        found = whole.interval(0.9, method.__name__.split(".")[-1], side=side)
+        end = found.low if side == "lower" else found.high
+        assert end == sign * (first.floor + method.lower(first, 1 - 0.9, second))
+    with pytest.raises(op.UsageError, match="by must be one of 'rewards', 'ratios', not 'weights'"):
+        whole.sketch(by="weights")
+    with pytest.raises(op.UsageError, match="side must be one of 'lower', 'upper', not 'two'"):
+        whole.sketch(side="two")
 
 
 @pytest.mark.parametrize("estimator", ["step-is", "is"])

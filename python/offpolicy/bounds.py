@@ -48,6 +48,7 @@ class Terms:
 class Bounds:
     """What is known for certain of rewards, ratios and model values; `ratio` and `q` may be given for each step.
 
+    Whoever bounds π1/π0 says that π0 may take every action that π1 takes; without `ratio` nothing is said of that.
     Arrays and sequences are kept as tuples, so that bounds can be compared.
 
     >>> import offpolicy as op
@@ -94,6 +95,18 @@ class Bounds:
         """The least and the largest possible discounted return."""
         (least, most), total = self.rewards(), _annuities(terms)[0]
         return least * total, most * total
+
+    def remainder(self, terms: Terms) -> Range:
+        """Return the least and the most that rewards after step H can add to a value: γ^H r / (1 − γ), if γ < 1.
+
+        >>> import offpolicy as op
+        >>> from offpolicy.bounds import Terms
+        >>> op.Bounds(reward=(-1, 2)).remainder(Terms(discount=0.5, horizon=3))
+        (-0.25, 0.5)
+        """
+        after = terms.discount**terms.horizon / (1 - terms.discount)
+        least, most = self.rewards()
+        return least * after, most * after
 
     def hold(self, terms: Terms) -> bool:
         """True if they hold for every trajectory that could be: not where one may be longer than all that were seen."""

@@ -8,8 +8,9 @@ from typing import Any
 
 from offpolicy import intervals
 from offpolicy.bounds import Bounds, Range, Terms
+from offpolicy.errors import UsageError
 from offpolicy.intervals import Interval
-from offpolicy.intervals.nonnegative import sketch_above, sketch_below
+from offpolicy.intervals.nonnegative import sketch_of
 from offpolicy.intervals.request import REPLICATES, Request
 from offpolicy.intervals.sketch import Sketch
 from offpolicy.samples import Samples
@@ -52,6 +53,15 @@ class Estimate:
     blend: dict[int, float] | None = None
     #: The least and the largest value of a trajectory, of an estimate that is their mean.
     extremes: Range | None = None
+    #: Degrees of freedom of the standard error, where they are not one less than the episodes.
+    degrees: int | None = None
+    #: With clusters, the share of the largest one in the variance.
+    cluster_share: float | None = None
+
+    @property
+    def clusters(self) -> int | None:
+        """How many clusters the episodes come in; None where they are taken as independent."""
+        return None if self.samples.clusters is None else self.samples.clusters.count
 
     @property
     def key(self) -> tuple[str, str]:
@@ -71,7 +81,7 @@ class Estimate:
         """A confidence interval, by default the one of the evaluation; `side="lower"` or `"upper"` is a bound alone.
 
         Methods that are made of single trajectories read the log once more, the first time. `replicates` and `seed` are
-        those of the bootstrap.
+        those of the bootstrap. `method="auto"` takes the one that fits, see `offpolicy.intervals.auto`.
 
         >>> import offpolicy as op
         >>> estimate = op.evaluate(op.demo_log(), discount=0.9)["step-is"]
@@ -83,10 +93,11 @@ class Estimate:
         none = "the estimate has no value" if self.value is None else None
         return intervals.interval(request, self.withheld or none)
 
-    def sketch(self, bounds: Bounds | None = None, side: str = "lower") -> Sketch:
+    def sketch(self, bounds: Bounds | None = None, side: str = "lower", by: str = "rewards") -> Sketch:
         """The state of `betting`, `sequence`, `hcope` and `anderson`, which merges with those of other logs.
 
-        That of `side="upper"` has the opposites of the values.
+        That of `side="upper"` has the opposites of the values. With a bound on ratios `betting` and `sequence` use a
+        second state of `step-is` and `is`, `by="ratios"`, where the bound on the reward of that side is not 0.
 
         >>> import offpolicy as op
         >>> from offpolicy.intervals import betting
@@ -96,10 +107,18 @@ class Estimate:
         >>> low = ev["step-is"].interval(0.95, "betting", bounds, side="lower").low
         >>> low == sketch.floor + betting.lower(sketch, delta=1 - 0.95)
         True
+        >>> bounds = op.Bounds(reward=(0, 1), ratio=1.6)
+        >>> first, second = (ev["step-is"].sketch(bounds, side="upper", by=by) for by in ("rewards", "ratios"))
+        >>> high = ev["step-is"].interval(0.95, "betting", bounds, side="upper").high
+        >>> high == -(first.floor + betting.lower(first, 1 - 0.95, second))
+        True
         """
+        for name, word, words in (("side", side, ("lower", "upper")), ("by", by, ("rewards", "ratios"))):
+            if word not in words:
+                raise UsageError(f"{name} must be one of {', '.join(map(repr, words))}, not {word!r}")
         request = self._request("betting", None, bounds, side)
         intervals.METHODS[request.method].check(request)
-        return sketch_below(request) if side == "upper" else sketch_above(request)
+        return sketch_of(request, side, by)
 
     def _request(
         self, method: str | None, confidence: float | None, bounds: Bounds | None, side: str, **options: Any
@@ -117,6 +136,8 @@ class Estimate:
             side=side,
             bounds=self.settings.bounds if bounds is None else bounds,
             extremes=self.extremes,
+            degrees=self.degrees,
+            ess=self.ess,
             **options,
         )
 

@@ -2,6 +2,7 @@
 
     method         kind           state that it is made of             refuses
     normal, t      asymptotic     mean and standard error
+    t-skew         asymptotic     values, or trajectories left out
     hoeffding      finite-sample  mean, given bounds                   weighted estimators
     bernstein      finite-sample  mean, variance, given bounds         weighted estimators
     betting        finite-sample  a sketch of values, given bounds     weighted estimators
@@ -14,6 +15,8 @@
 
 All refuse `magic`, whose value leans on a model: its error is more than its spread (docs/magic has by how much). Those
 for finite samples refuse `reg`, and `dr-v2` where P̂/P is not known: with a wrong model their mean is not the value.
+The others learn the error from the spread of the sample, and are withheld where it has none (see `rounding`).
+`auto` takes one of them, see `auto`. An interval says in `caution` where it is known to fall short, see `shortfalls`.
 A two-sided interval of level 1 − δ misses on each side with δ/2; a bound from one side has all of δ. Bounds on
 rewards, ratios and models are given, never seen. Whatever the state is, it does not depend on the order of
 trajectories, on how they are cut into files, or on threads; nor does an interval.
@@ -32,6 +35,7 @@ from offpolicy.errors import TooLargeError, UsageError
 from offpolicy.estimators import BLENDED, TRUSTING, UNWEIGHTED, WEIGHTED
 from offpolicy.intervals import (
     anderson,
+    auto,
     bernstein,
     betting,
     bootstrap,
@@ -40,15 +44,20 @@ from offpolicy.intervals import (
     likelihood,
     normal,
     sequence,
+    shortfalls,
+    skewed,
 )
 from offpolicy.intervals.interval import SIDES, Interval
 from offpolicy.intervals.request import Ends, Request, WithheldError
+from offpolicy.intervals.rounding import no_spread
 
-__all__ = ["METHODS", "SIDES", "Interval", "Method", "Request", "check", "interval"]
+__all__ = ["CHOICES", "METHODS", "SIDES", "Interval", "Method", "Request", "check", "interval"]
 
 
 #: Kinds that promise something for finite samples.
 PROMISES = ("finite-sample", "anytime")
+#: Methods that hold where only clusters of episodes are independent.
+BY_CLUSTER = ("normal", "t", "bootstrap", "bootstrap-bca")
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,10 @@ class Method:
         method, estimator = request.method, request.estimator
         if self.only not in (None, request.side):
             raise WithheldError(f'{method} bounds a value from below only: ask for side="{self.only}"')
+        if request.samples.clusters is not None and method not in BY_CLUSTER:
+            raise WithheldError(
+                f"{method} needs independent episodes, and episodes of one cluster are not independent: ask for t"
+            )
         if estimator in BLENDED:
             raise WithheldError(
                 f"the standard error of {estimator} is that of its blend, without the bias of the model in it: no "
@@ -86,6 +99,7 @@ class Method:
 METHODS = {
     "normal": Method("asymptotic", normal.normal),
     "t": Method("asymptotic", normal.student),
+    "t-skew": Method("asymptotic", skewed.ends),
     "hoeffding": Method("finite-sample", hoeffding.ends, WEIGHTED),
     "bernstein": Method("finite-sample", bernstein.ends, WEIGHTED),
     "betting": Method("finite-sample", betting.ends, WEIGHTED),
@@ -97,13 +111,16 @@ METHODS = {
     "bootstrap-bca": Method("heuristic", bootstrap.bca),
 }
 
+#: What may be asked for.
+CHOICES = (*METHODS, auto.AUTO)
+
 
 def check(method: str, confidence: float, side: str = "two") -> None:
     """Refuses an unknown method or side, and a level outside (0, 1)."""
-    if method not in METHODS:
-        close = get_close_matches(str(method), METHODS, n=1)
+    if method not in CHOICES:
+        close = get_close_matches(str(method), CHOICES, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
-        raise UsageError(f"no interval {method!r}; {hint}there are {', '.join(METHODS)}")
+        raise UsageError(f"no interval {method!r}; {hint}there are {', '.join(CHOICES)}")
     if side not in SIDES:
         raise UsageError(f"side must be one of {', '.join(map(repr, SIDES))}, not {side!r}")
     if not (0 < confidence < 1 and 0.5 + confidence / 2 < 1):
@@ -113,6 +130,8 @@ def check(method: str, confidence: float, side: str = "two") -> None:
 def interval(request: Request, withheld: str | None = None) -> Interval:
     """The interval of an estimate, or the reason why there is none; `withheld` is one that is known beforehand."""
     check(request.method, request.confidence, request.side)
+    if request.method == auto.AUTO:
+        return auto.take(request, lambda name: interval(replace(request, method=name), withheld))
     method = METHODS[request.method]
     if method.only is not None and request.side == "two":
         request = replace(request, side=method.only)
@@ -121,12 +140,15 @@ def interval(request: Request, withheld: str | None = None) -> Interval:
         if withheld is not None:
             raise WithheldError(withheld)
         method.check(request)
+        if method.kind not in PROMISES and (reason := no_spread(request)) is not None:
+            raise WithheldError(reason)
         with np.errstate(over="ignore"):
-            ends = method.ends(request)
+            ends = (request.own_ends() or method.ends)(request)
         if not all(math.isfinite(end) for end in (ends.low, ends.high) if end is not None):
             raise WithheldError("its ends are beyond the range of f64")
     except (WithheldError, TooLargeError) as why:
         return replace(found, reason=str(why))
-    bounds = request.bounds
-    reason = None if bounds is None else bounds.vacuous(ends.low, ends.high, request.terms)
-    return replace(found, low=ends.low, high=ends.high, assumptions=ends.assumptions, reason=reason)
+    clusters = request.samples.clusters
+    assumptions = ends.assumptions | ({} if clusters is None else {"clusters": clusters.count})
+    reason, caution = request.vacuous(ends.low, ends.high), shortfalls.caution(request, ends)
+    return replace(found, low=ends.low, high=ends.high, assumptions=assumptions, reason=reason, caution=caution)

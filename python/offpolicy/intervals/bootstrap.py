@@ -6,7 +6,10 @@
 
 with the influence ψ of each trajectory. A resample in which no trajectory has weight has no estimate: it counts as
 −∞ below and +∞ above, so that an interval is withheld where there are many of them. Nothing is promised for a finite
-sample: where a few weights dominate, resamples know as little of the others as the log does.
+sample: where a few weights dominate, resamples know as little of the others as the log does. Where episodes come in
+clusters these are resampled, each with all of its trajectories, and ψ is that of a cluster. Where no resample differs
+from the estimate there is no interval. Resamples are made of rounded columns (see `replicates`): an end beyond the
+estimate by no more than that rounding is the estimate.
 
 Efron, "Better bootstrap confidence intervals" (JASA 1987); the cost of B replicates of n trajectories is B·n times k
 columns.
@@ -20,12 +23,15 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from offpolicy.errors import UsageError
 from offpolicy.intervals.exact_sums import exact_sum
+from offpolicy.intervals.poisson import MOST
 from offpolicy.intervals.ratios import ratios
 from offpolicy.intervals.replicates import Quanta, ReplicateSums, influence
 from offpolicy.intervals.request import Ends, Request, WithheldError
+from offpolicy.intervals.rounding import rounding
 from offpolicy.protocols import Floats
 
 #: Numbers that the state may have: 1 GiB.
@@ -35,11 +41,12 @@ NORMAL = NormalDist()
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """θ of the log and of its resamples, NaN where it has none, and the acceleration a."""
+    """θ of the log and of its resamples, NaN where it has none, the acceleration a, and the unit θ is rounded to."""
 
     theta: float
     replicates: Floats
     acceleration: float
+    unit: float = 0.0
 
     @property
     def undefined(self) -> int:
@@ -73,6 +80,16 @@ class Bootstrap:
                 f"{len(self.replicates)} resamples, {self.undefined} of them without weight, do not reach so far "
                 "into the tails"
             )
+        slack = max(abs(self.theta - request.value), self.unit) + rounding(request)
+        if np.nanmax(np.abs(self.replicates - self.theta)) <= slack:
+            raise WithheldError(
+                f"no resample of {request.estimator} differs from it by more than rounding, so that nothing in the log "
+                "tells its error"
+            )
+        if low is not None and 0 < low - request.value <= slack:
+            low = request.value
+        if high is not None and 0 < request.value - high <= slack:
+            high = request.value
         about = {"replicates": len(self.replicates), "seed": request.seed, "undefined": self.undefined}
         return Ends(low, high, about | assumptions)
 
@@ -105,10 +122,15 @@ def _resample(request: Request) -> Bootstrap:
             f"{request.replicates} replicates of {theta.columns} sums are {numbers:,} numbers, more than "
             f"{LARGEST_STATE:,}: ask for fewer replicates"
         )
-    sums = ReplicateSums(request.replicates, request.seed, Quanta.of(blocks(), request.episodes))
-    for block in blocks():
-        sums.add(block)
-    return Bootstrap(*sums.estimates(theta), acceleration(influence(theta, sums, blocks())))
+    clusters = request.samples.clusters
+    most = 1 if clusters is None else MOST  # a resample may have each cluster so many times
+    sums = ReplicateSums(request.replicates, request.seed, Quanta.of(blocks(), most * request.episodes))
+    for ids, columns in blocks():
+        sums.add((ids if clusters is None else clusters.of(ids), columns))
+    psi = influence(theta, sums, blocks())
+    if clusters is not None:
+        psi = clusters.sums(pl.concat(ids for ids, _ in blocks()), psi)
+    return Bootstrap(*sums.estimates(theta), acceleration(psi), sums.unit(theta))
 
 
 def acceleration(psi: Floats) -> float:

@@ -3,8 +3,8 @@
     μ ≥ ȳ − 7 c ln(2/δ) / (3 (n − 1)) − (1/n) √( ln(2/δ)/(n − 1) · Σ_i Σ_j (y_i − y_j)² )
 
 The double sum over pairs is 2 n (n−1) s²: this is Maurer and Pontil's bound (see `bernstein`) on [0, c], and cutting
-off only lowers the mean. c must not depend on the trajectories that it cuts. So it is chosen by the first of the
-rounds, 5% chosen by a hash of the ids, where it maximises what the bound would be for the n others, with ȳ and s² of
+off only lowers the mean. c must not depend on the trajectories that it cuts. So it is chosen by the first two of the
+40 rounds, 5% chosen by a hash of the ids, where it maximises what the bound would be for the n others, with ȳ and s² of
 the 5%; the bound itself is made of the n others. Each x of the pre-sample is tried as c.
 
 It bounds from below only, as published; the bound is 0 if nothing above 0 is left.
@@ -19,15 +19,18 @@ import math
 import numpy as np
 
 from offpolicy.intervals import bernstein
-from offpolicy.intervals.nonnegative import sketch_above
+from offpolicy.intervals.nonnegative import sketch_of
 from offpolicy.intervals.request import Ends, Request, WithheldError
 from offpolicy.intervals.sketch import Integers, Sketch
 from offpolicy.protocols import Floats
 
+#: Rounds that choose c: 5% of the trajectories.
+PRE_SAMPLE = 2
+
 
 def ends(request: Request) -> Ends:
     """The lower bound of an average."""
-    sketch = sketch_above(request)
+    sketch = sketch_of(request, "lower")
     low = sketch.floor + lower(sketch, request.tail)
     chosen = {"cap": cap(sketch, request.tail), "pre_sample": int(parts(sketch)[0].sum())}
     return Ends(low, None, {"lowest": sketch.floor} | chosen)
@@ -52,7 +55,7 @@ def lower(sketch: Sketch, delta: float) -> float:
 
 def parts(sketch: Sketch) -> tuple[Integers, Integers]:
     """Counts of the pre-sample, and of the others."""
-    return sketch.counts[0], sketch.counts[1:].sum(axis=0)
+    return sketch.counts[:PRE_SAMPLE].sum(axis=0), sketch.counts[PRE_SAMPLE:].sum(axis=0)
 
 
 def cap(sketch: Sketch, delta: float) -> float:

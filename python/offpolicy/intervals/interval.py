@@ -12,6 +12,8 @@ SIDES = ("two", "lower", "upper")
 class Interval:
     """A confidence interval, or a bound from one side; where it was withheld no end is there, and `reason` says why.
 
+    `caution` says how often such intervals were measured to hold the truth, where that is less than they say.
+
     >>> import offpolicy as op
     >>> estimate = op.evaluate(op.demo_log(), discount=0.9)["dr"]
     >>> interval = estimate.interval(confidence=0.9, method="normal")
@@ -30,3 +32,4 @@ class Interval:
     assumptions: dict[str, Any] = field(default_factory=dict)
     reason: str | None = None
     side: str = "two"
+    caution: str | None = None

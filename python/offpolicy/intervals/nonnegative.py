@@ -18,11 +18,20 @@ outside of the interval.
 They hold even where the new policy takes actions that the old one never does. E c_t < 1 there; but the lower bound is
 made of Σ γ^{t−1} c_t (r_t − a), or c_H (G − aΓ), which has nothing negative in it and can only lose, and the upper one
 of Σ γ^{t−1} c_t (b − r_t), or c_H (bΓ − G), likewise.
+
+With a bound on ratios too, the values of `step-is` and `is` themselves lie in [L, U], and their distances from L and U
+are a second pair of variables, without the noise of weights where rewards are rare: of b − r nearly all is b, and
+Σ γ^{t−1} c_t (b − r_t) is nearly b Σ γ^{t−1} c_t. `betting` and `sequence` use both. The second pair has the right mean
+only where E c_t = 1. That is no further assumption: an action that only the new policy takes has the ratio π1/π0 = ∞,
+so whoever bounds ratios says that there is none. Where this is not certain, bounds on rewards alone keep the promise
+of the paragraph before.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -32,59 +41,71 @@ from offpolicy.intervals.sketch import SLACK, BelowFloorError, Sketch
 
 #: Estimators that bounds on rewards alone bound.
 BY_REWARDS = ("is", "step-is")
-#: A lower bound for the mean of x, which holds with probability 1 − δ, from a sketch and δ.
-Lower = Callable[[Sketch, float], float]
+#: The sign of the values, and the end of a range that is their floor.
+SIDES = {"lower": (1.0, 0), "upper": (-1.0, 1)}
+#: A lower bound for the mean of x, which holds with probability 1 − δ, from a sketch, δ, and perhaps other sketches.
+Lower = Callable[..., float]
 
 
-def ends_by(request: Request, lower: Lower) -> Ends:
-    """Both ends by a lower bound: that of the values, and that of their opposites."""
+def ends_by(request: Request, lower: Lower, by_ratios: bool = False) -> Ends:
+    """Both ends by a lower bound: that of the values, and that of their opposites.
+
+    With `by_ratios` the method takes sketches of both variables, where there are two.
+    """
     lowest, highest = _range(request)
-    low = high = None
-    if request.wants_low:
-        sketch = sketch_above(request)
-        low = sketch.floor + lower(sketch, request.tail)
-    if request.wants_high:
-        sketch = sketch_below(request)
-        high = -(sketch.floor + lower(sketch, request.tail))
-    return Ends(low, high, {"lowest": lowest, "highest": highest})
+    assumed: dict[str, Any] = {"lowest": lowest, "highest": highest}
+
+    def bound(side: str) -> float:
+        first, others = sketch_of(request, side), []
+        if by_ratios and _differs_by_ratios(request, side):
+            others.append(sketch_of(request, side, by="ratios"))
+            assumed["ratio"] = request.given().ratio
+        return first.floor + lower(first, request.tail, *others)
+
+    low = bound("lower") if request.wants_low else None
+    high = -bound("upper") if request.wants_high else None
+    return Ends(low, high, assumed)
 
 
-def sketch_above(request: Request) -> Sketch:
-    """The values above the lowest possible one."""
-    return _sketch(request, 1.0, 0)
+def sketch_of(request: Request, side: str, by: str = "rewards") -> Sketch:
+    """Return the values above the lowest possible one, or for the upper side their opposites above that of the highest.
 
+    Of `step-is` and `is` there are values whose floor follows from bounds on rewards, and those with one by ratios.
+    The log is read once and the sketch kept, n values being in memory only meanwhile.
+    """
+    sign, end = SIDES[side]
+    limit = (request.range() if by == "ratios" else _range(request))[end]
+    estimator, guess, floor = request.estimator, None, sign * limit
+    if estimator == "step-is" and by == "rewards":
+        estimator, guess = "dr-bsl", request.given().rewards()[end]
 
-def sketch_below(request: Request) -> Sketch:
-    """The opposites of the values above that of the highest possible one."""
-    return _sketch(request, -1.0, 1)
+    def make() -> Sketch:
+        if estimator == "is" and by == "rewards":
+            found = weighted_returns(request, sign, limit)
+        else:
+            found = request.samples.values(request.policy, estimator, guess)
+        return Sketch.of(found["episode"], sign * found["value"].to_numpy(), floor)
+
+    try:
+        return request.samples.once((request.policy, estimator, guess, sign, floor, by), make)
+    except BelowFloorError as error:
+        value, limit = sign * error.value, sign * error.floor
+        raise WithheldError(f"{CONTRADICTED}: a trajectory has the value {value:g}, beyond {limit:g}") from None
 
 
 def _range(request: Request) -> tuple[float, float]:
     return request.given().returns(request.terms) if request.estimator in BY_REWARDS else request.range()
 
 
-def _sketch(request: Request, sign: float, end: int) -> Sketch:
-    """Reads the log once and keeps the sketch, n values being in memory only meanwhile."""
-    limit = _range(request)[end]
-    estimator, guess, floor = request.estimator, None, sign * limit
-    if estimator == "step-is":
-        estimator, guess = "dr-bsl", request.given().rewards()[end]
-
-    def make() -> Sketch:
-        if estimator == "is":
-            found = _returns(request, sign, limit)
-        else:
-            found = request.samples.values(request.policy, estimator, guess)
-        return Sketch.of(found["episode"], sign * found["value"].to_numpy(), floor)
-
-    try:
-        return request.samples.once((request.policy, estimator, guess, sign, floor), make)
-    except BelowFloorError as error:
-        value, limit = sign * error.value, sign * error.floor
-        raise WithheldError(f"{CONTRADICTED}: a trajectory has the value {value:g}, beyond {limit:g}") from None
+def _differs_by_ratios(request: Request, side: str) -> bool:
+    """True if ratios are bounded, and the guess is not 0, with which the values are those of the estimator itself."""
+    given, (_, end) = request.given(), SIDES[side]
+    if request.estimator not in BY_REWARDS or given.ratio is None or given.rewards()[end] == 0:
+        return False
+    return math.isfinite(request.range()[end])
 
 
-def _returns(request: Request, sign: float, limit: float) -> pl.DataFrame:
+def weighted_returns(request: Request, sign: float, limit: float) -> pl.DataFrame:
     """limit + c_H (G − limit) of each trajectory. No weight makes more of what rounding leaves of a difference of 0."""
     blocks, slack = [], SLACK * abs(limit)
     for steps in request.samples.steps(request.policy, "reward"):

@@ -1,8 +1,11 @@
 """By the limit law of the estimate, asymptotic:
 
     x̄ ∓ q · SE        q the quantile 1 − δ/2 of the normal law, or of Student's t with n − 1 degrees
+                          of freedom; with clusters one less than these, with an estimated π0 fewer (`std_errors`)
 
-For the weighted estimators SE comes from influence functions, and the t only guards against small n.
+For the weighted estimators SE comes from influence functions, which is too small in a small sample: `t-skew` corrects
+for that (see `skewed`). An interval that is narrower than the rounding of its own arithmetic is widened to it (δ of
+`rounding`).
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from statistics import NormalDist
 
 from offpolicy import _core
 from offpolicy.intervals.request import Ends, Request, WithheldError
+from offpolicy.intervals.rounding import rounding
 
 #: Degrees of freedom beyond which the expansion around the normal is exact to 1e-15.
 NEARLY_NORMAL = 100_000
@@ -24,7 +28,8 @@ def normal(request: Request) -> Ends:
 def student(request: Request) -> Ends:
     """The interval of Student's t."""
     std_error(request)
-    return _by_quantile(request, student_quantile(request.quantile, request.episodes - 1))
+    degrees = request.episodes - 1 if request.degrees is None else request.degrees
+    return _by_quantile(request, student_quantile(request.quantile, degrees))
 
 
 def std_error(request: Request) -> float:
@@ -37,7 +42,7 @@ def std_error(request: Request) -> float:
     return request.std_error
 
 
-def student_quantile(p: float, degrees: int) -> float:
+def student_quantile(p: float, degrees: float) -> float:
     """The quantile of Student's t, for many degrees by Cornish & Fisher's expansion around the normal.
 
     >>> from offpolicy.intervals.normal import student_quantile
@@ -53,5 +58,8 @@ def student_quantile(p: float, degrees: int) -> float:
 
 
 def _by_quantile(request: Request, quantile: float) -> Ends:
-    error = std_error(request)
-    return request.around(request.value, quantile * error, quantile=quantile, std_error=error)
+    error, delta = std_error(request), rounding(request)
+    half = quantile * error
+    if 0 <= half < delta:
+        return request.around(request.value, delta, quantile=quantile, std_error=error, rounding=delta)
+    return request.around(request.value, half, quantile=quantile, std_error=error)

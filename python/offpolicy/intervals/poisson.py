@@ -19,6 +19,8 @@ from offpolicy.protocols import Floats
 
 #: t_k for k = 1, …, 8, out of 2¹⁶.
 THRESHOLDS = (41427, 17317, 5262, 1245, 240, 39, 5, 1)
+#: The largest N.
+MOST = len(THRESHOLDS)
 #: N of each u.
 COUNT = (np.arange(1 << 16)[:, None] < np.array(THRESHOLDS)).sum(axis=1).astype(np.float64)
 #: Resamples that share a word.

@@ -47,8 +47,8 @@ class Quanta:
         if not np.isfinite(largest).all():
             raise WithheldError("the product of so many ratios is beyond the range of f64")
         bits = 52 - math.ceil(math.log2(cls.most(n)))
-        exponents = np.maximum(np.frexp(largest)[1] - bits, SMALLEST)
-        return cls(n, np.where(largest > 0, np.ldexp(1.0, exponents), 1.0))
+        exponents = np.maximum(np.where(largest > 0, np.frexp(largest)[1] - bits, SMALLEST), SMALLEST)
+        return cls(n, np.ldexp(1.0, exponents))
 
     @staticmethod
     def most(n: int) -> float:
@@ -104,6 +104,11 @@ class ReplicateSums:
         every = np.vstack([self.log, self.sums[: self.replicates]])
         found = theta.value(self.quanta.floats(every))
         return float(found[0]), found[1:]
+
+    def unit(self, theta: Ratios) -> float:
+        """Return by how much θ moves where every column of every trajectory moves by its unit."""
+        gradient = theta.gradient(self.quanta.floats(self.log[None])[0])
+        return self.quanta.n * float(np.abs(gradient[1:]) @ self.quanta.units)
 
 
 def influence(theta: Ratios, sums: ReplicateSums, blocks: Iterable[Block]) -> Floats:

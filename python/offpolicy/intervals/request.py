@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,12 @@ class Request:
     replicates: int = REPLICATES
     seed: int = 0
     extremes: Range | None = None  # the least and the largest value of a trajectory, where they are known
+    degrees: int | None = None  # of freedom of the standard error, where they are not n − 1
+    ess: float | None = None  # the effective sample size of the weights, n without weights
+
+    def own_ends(self) -> Callable[[Request], Ends] | None:
+        """Return what finds the ends where the method's own way does not fit what is asked for."""
+        return None
 
     @property
     def tail(self) -> float:
@@ -101,10 +108,18 @@ class Request:
             )
         return self.bounds
 
+    def possible(self) -> Range:
+        """The least and the largest value that a trajectory can have, by the bounds."""
+        return self.given().range(self.estimator, self.terms)
+
+    def vacuous(self, low: float | None, high: float | None) -> str | None:
+        """A word about ends that leave nothing possible out."""
+        return None if self.bounds is None else self.bounds.vacuous(low, high, self.terms)
+
     def range(self) -> Range:
-        """The least and the largest value that a trajectory can have."""
+        """What is possible, which the log must not contradict."""
         try:
-            lowest, highest = self.given().range(self.estimator, self.terms)
+            lowest, highest = self.possible()
         except MissingBoundError as error:
             raise WithheldError(str(error)) from None
         if self.extremes is not None:

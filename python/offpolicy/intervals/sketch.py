@@ -7,8 +7,9 @@ stays. Rounding is a function of the value alone: what is bounded from below is 
 which is lower; the bound holds for the true mean too. An upper bound is a lower one of −v with the floor −ceiling,
 and is rounded up likewise.
 
-Trajectories are counted in five rounds, chosen by a hash of the episode's id: some methods choose a number in one
-round and use it in the next. Counts are integers, so that a sketch has the same bits for any order and partition.
+Trajectories are counted in 40 rounds of equal shares, chosen by a hash of the episode's id: some methods choose a
+number in one round and use it in the next. Counts are integers, so that a sketch has the same bits for any order and
+partition.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ from offpolicy.protocols import Floats
 
 #: Bits after the first that rounding leaves.
 BITS = 14
-#: Where rounds end, as shares of the hashes; the first has 5% of the trajectories, the last 60%.
-ROUNDS = (0.05, 0.1, 0.2, 0.4, 1.0)
+#: How many rounds there are; each has the same share of the hashes.
+ROUNDS = 40
 #: Folds and splits of a log go by the hash with seed 0: a round must cut across them.
 SEED = 0x5EED_0F_B0D5
 #: What a value may be off by rounding, relative to the floor.
 SLACK = 2.0**-40
 
-_MAGIC, _VERSION = b"opsketch", 1
-_HEADER = struct.Struct("<8sHHdQ")
+_MAGIC, _VERSION = b"opsketch", 2
+_OPENING, _HEADER = struct.Struct("<8sHH"), struct.Struct("<8sHHdQQ")
 _DIGEST = 16
 
 Integers = NDArray[np.int64]
@@ -59,8 +60,8 @@ class Sketch:
     >>> week = Sketch.of(range(0, 500), np.linspace(-1.0, 3.0, 500), floor=-1.0)
     >>> more = Sketch.of(range(500, 900), np.linspace(-1.0, 3.0, 400), floor=-1.0)
     >>> both = week.merge(Sketch.from_bytes(more.to_bytes()))
-    >>> both.episodes, both.counts.sum(axis=1), bool(0.9999 < both.floor + both.mean <= 1.0)
-    (900, array([ 40,  42,  82, 199, 537]), True)
+    >>> both.episodes, both.counts.sum(axis=1)[:4], bool(0.9999 < both.floor + both.mean <= 1.0)
+    (900, array([19, 21, 20, 22]), True)
     """
 
     floor: float
@@ -71,16 +72,15 @@ class Sketch:
     def of(cls, episodes: Any, values: Floats, floor: float) -> Sketch:
         """The sketch of trajectories with these ids and values."""
         every, place = np.unique(rounded(np.asarray(values, dtype=np.float64), floor), return_inverse=True)
-        rounds = np.searchsorted(ROUNDS, share_of(episodes, SEED), side="right")
-        counts = np.bincount(rounds * len(every) + place, minlength=len(ROUNDS) * len(every))
-        return cls(floor, every, counts.reshape(len(ROUNDS), len(every)))
+        counts = np.bincount(rounds_of(episodes) * len(every) + place, minlength=ROUNDS * len(every))
+        return cls(floor, every, counts.reshape(ROUNDS, len(every)))
 
     def merge(self, other: Sketch) -> Sketch:
         """The sketch of both; no trajectory may be in both."""
         if self.floor != other.floor:
             raise UsageError(f"sketches above {self.floor:g} and {other.floor:g} cannot be merged")
         x = np.union1d(self.x, other.x)
-        counts = np.zeros((len(ROUNDS), len(x)), dtype=np.int64)
+        counts = np.zeros((ROUNDS, len(x)), dtype=np.int64)
         for part in (self, other):
             counts[:, np.searchsorted(x, part.x)] += part.counts
         return Sketch(self.floor, x, counts)
@@ -102,23 +102,40 @@ class Sketch:
         return float((self.x * self.all).sum() / self.episodes)
 
     def to_bytes(self) -> bytes:
-        """The sketch in a form that travels, with a version and a checksum."""
-        header = _HEADER.pack(_MAGIC, _VERSION, BITS, self.floor, len(self.x))
-        content = header + self.x.astype("<f8").tobytes() + self.counts.astype("<i8").tobytes()
+        """The sketch in a form that travels, with a version and a checksum; of the counts those that are not 0."""
+        counts = self.counts.ravel()
+        places = np.flatnonzero(counts)
+        header = _HEADER.pack(_MAGIC, _VERSION, BITS, self.floor, len(self.x), len(places))
+        numbers = (self.x.astype("<f8"), places.astype("<i8"), counts[places].astype("<i8"))
+        content = header + b"".join(each.tobytes() for each in numbers)
         return content + _checksum(content)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Sketch:
         """The sketch that `to_bytes` wrote."""
         body = content[:-_DIGEST]
-        if len(body) < _HEADER.size or _checksum(body) != content[-_DIGEST:]:
+        if len(body) < _OPENING.size or _checksum(body) != content[-_DIGEST:]:
             raise OffPolicyError("these bytes are no sketch, or were damaged")
-        magic, version, bits, floor, k = _HEADER.unpack_from(body)
-        if (magic, version, bits) != (_MAGIC, _VERSION, BITS):
-            raise OffPolicyError(f"a sketch of version {version} with {bits} bits cannot be read by this version")
+        magic, version, bits = _OPENING.unpack_from(body)
+        if magic != _MAGIC:
+            raise OffPolicyError("these bytes are no sketch, or were damaged")
+        if (version, bits) != (_VERSION, BITS):
+            raise OffPolicyError(
+                f"a sketch of version {version} with {bits} bits cannot be read by this version, which reads "
+                f"version {_VERSION} with {BITS} bits: make the sketch again from its log"
+            )
+        *_, floor, k, filled = _HEADER.unpack_from(body)
         x = np.frombuffer(body, "<f8", k, _HEADER.size).astype(np.float64)
-        counts = np.frombuffer(body, "<i8", len(ROUNDS) * k, _HEADER.size + 8 * k).astype(np.int64)
-        return cls(floor, x, counts.reshape(len(ROUNDS), k))
+        places, found = np.frombuffer(body, "<i8", 2 * filled, _HEADER.size + 8 * k).reshape(2, filled)
+        counts = np.zeros(ROUNDS * k, dtype=np.int64)
+        counts[places] = found
+        return cls(floor, x, counts.reshape(ROUNDS, k))
+
+
+def rounds_of(episodes: Any) -> Integers:
+    """The round of each trajectory, from 0, by the hash of its id."""
+    found: Integers = (ROUNDS * share_of(episodes, SEED)).astype(np.int64)
+    return found
 
 
 def rounded(values: Floats, floor: float) -> Floats:

@@ -1,0 +1,132 @@
+"""Intervals of a paired difference: of the mean of d_i = X_i − G_i, the value of trajectory i less its return.
+
+`t`, `normal`, `likelihood` and the bootstrap are those of any mean, made of d_i. For finite samples, let rewards be in
+[a, b], Γ = Σ_{t≤H} γ^{t−1}, so that returns are in [aΓ, bΓ], and let X be in [L, U] by the given bounds. Then
+
+    L − bΓ ≤ d ≤ U − aΓ
+
+serves `hoeffding` and `bernstein`, and `betting`, `sequence`, `hcope` and `anderson` need one end of it only. Of
+`step-is` and `is` they need no bound on ratios. With rewards counted from a, which leaves the expectation as it is,
+
+    X' = aΓ + Σ_t γ^{t−1} c_t (r_t − a) ≥ aΓ,    hence    X' − G ≥ −(b − a)Γ
+
+and aΓ + c_H (G − aΓ) in the place of X' has the same floor; counted from b, G − X' has it (see `nonnegative`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+
+from offpolicy.bounds import Range
+from offpolicy.estimators import WEIGHTED
+from offpolicy.intervals import anderson, betting, hcope, sequence
+from offpolicy.intervals.nonnegative import BY_REWARDS, Lower, weighted_returns
+from offpolicy.intervals.request import CONTRADICTED, Ends, Request, WithheldError
+from offpolicy.intervals.sketch import BelowFloorError, Sketch
+from offpolicy.plan import BEHAVIOR
+from offpolicy.samples import Samples
+
+#: Lower bounds of the mean of values above a floor.
+LOWERS: dict[str, Lower] = {
+    "betting": betting.lower,
+    "sequence": sequence.lower,
+    "hcope": hcope.lower,
+    "anderson": anderson.lower,
+}
+
+
+class PairedSamples(Samples):
+    """Samples whose values are differences from the return of the same trajectory."""
+
+    def values(self, policy: str, estimator: str, baseline: float | None = None) -> pl.DataFrame:
+        """Return d_i of each trajectory: columns `episode` and `value`."""
+        return self.less_returns(super().values(policy, estimator, baseline))
+
+    def less_returns(self, found: pl.DataFrame) -> pl.DataFrame:
+        """Subtract from each value the return of its trajectory."""
+        returns = super().values(BEHAVIOR, "mc").rename({"value": "return"})
+        both = found.join(returns, on="episode", how="left", maintain_order="left")
+        return both.select("episode", pl.col("value") - pl.col("return"))
+
+
+class PairedRequest(Request):
+    """An interval that is wanted of a difference; `samples` are `PairedSamples`."""
+
+    def own_ends(self) -> Callable[[Request], Ends] | None:
+        """Return what finds the ends of a difference, where that is another than of a value."""
+        if self.terms.estimated and self.method not in ("t", "normal"):
+            return _estimated
+        if self.method in LOWERS:
+            return _ends
+        resampled = self.method.startswith("bootstrap") or self.method == "t-skew"
+        return _no_values if resampled and self.estimator in WEIGHTED else None
+
+    def possible(self) -> Range:
+        """Return the least and the largest possible difference."""
+        (lowest, highest), (least, most) = super().possible(), self.given().returns(self.terms)
+        return lowest - most, highest - least
+
+    def vacuous(self, low: float | None, high: float | None) -> str | None:
+        """Say so where the ends leave no possible difference of two values out."""
+        if self.bounds is None or not self.bounds.hold(self.terms):
+            return None
+        least, most = self.bounds.returns(self.terms)
+        if (low is None or low <= least - most) and (high is None or high >= most - least):
+            return f"vacuous: it holds every possible difference, {least - most:g} to {most - least:g}"
+        return None
+
+
+def _ends(request: Request) -> Ends:
+    low = high = None
+    if request.wants_low:
+        low, floor = _lowest(request, 1.0, 0)
+    if request.wants_high:
+        high, floor = _lowest(request, -1.0, 1)
+        high = -high
+    return Ends(low, high, {"floor": floor})
+
+
+def _lowest(request: Request, sign: float, end: int) -> tuple[float, float]:
+    """Return the lower bound of the mean of d, or of −d, and the floor; by ratios too where they are bounded."""
+    given, by_rewards = request.given(), request.estimator in BY_REWARDS
+    sketch = _sketch(request, sign, end, by_rewards)
+    if not (by_rewards and given.ratio is not None and request.method in ("betting", "sequence")):
+        return sketch.floor + LOWERS[request.method](sketch, request.tail), sketch.floor
+    other = _sketch(request, sign, end, by_rewards=False)
+    two: Callable[..., float] = LOWERS[request.method]
+    return sketch.floor + two(sketch, request.tail, other), sketch.floor
+
+
+def _sketch(request: Request, sign: float, end: int, by_rewards: bool) -> Sketch:
+    """Read d_i, or their opposites where `sign` is −1, as values above their least possible one."""
+    samples, estimator, guess = request.samples, request.estimator, None
+    assert isinstance(samples, PairedSamples)
+    returns = request.given().returns(request.terms)
+    floor = returns[0] - returns[1] if by_rewards else sign * request.range()[end]
+    if estimator == "step-is" and by_rewards:
+        estimator, guess = "dr-bsl", request.given().rewards()[end]
+
+    def make() -> Sketch:
+        if estimator == "is" and by_rewards:
+            found = samples.less_returns(weighted_returns(request, sign, returns[end]))
+        else:
+            found = samples.values(request.policy, estimator, guess)
+        return Sketch.of(found["episode"], sign * found["value"].to_numpy(), floor)
+
+    try:
+        return samples.once((request.policy, estimator, guess, sign, floor), make)
+    except BelowFloorError as error:
+        value, limit = sign * error.value, sign * error.floor
+        raise WithheldError(f"{CONTRADICTED}: a trajectory has the difference {value:g}, beyond {limit:g}") from None
+
+
+def _estimated(request: Request) -> Ends:
+    raise WithheldError(f"{request.method} of a difference takes π0 as known, and it was estimated: ask for t")
+
+
+def _no_values(request: Request) -> Ends:
+    raise WithheldError(
+        f"{request.method} of a difference needs values of trajectories, and {request.estimator} has none: ask for t"
+    )
