@@ -6,12 +6,14 @@ import numpy as np
 import offpolicy as op
 import polars as pl
 from offpolicy.generators.mixture import Mixture
+from offpolicy.improvement import at_least
 from offpolicy.policies import FromCallable
 from offpolicy.policies import Mixture as Mixed
 from offpolicy.testing import Walk
 
 WALK = Walk()
 LOG = WALK.simulate(WALK.behavior, 120, seed=3)
+MANY = WALK.simulate(WALK.behavior, 600, seed=3)
 FEW = LOG.filter(pl.col("episode") < 30)
 EAGER = WALK.policies["eager"]
 SMALL = Mixture(splits=(0.3, 0.6), alphas=(0.0, 0.4, 0.9))
@@ -30,9 +32,15 @@ POLICIES = {
 }
 
 
-def by_policies(log=LOG, **options):
+def by_policies(log=LOG, generator=POLICIES, **options):
     """Improvement by the policies above and step-is."""
-    return op.improve(log, WALK, generator=POLICIES, estimator="step-is", **options)
+    return op.improve(log, WALK, generator=generator, estimator="step-is", **options)
+
+
+def eligible(result):
+    """The candidates with a score and a verdict that is good enough, best first."""
+    enough = pl.col("score").is_not_null() & pl.col("verdict").is_in(at_least(result.require))
+    return result.candidates.filter(enough).sort("rank")["candidate"].to_list()
 
 
 def scores(result):

@@ -11,11 +11,14 @@ from improving import LOG, by_policies, scores
 from scipy import stats
 
 
-def test_a_bound_of_an_interval_is_one_sided():
-    best = by_policies(interval="t", confidence=0.9)
-    for row in best.candidates.iter_rows(named=True):
+@pytest.mark.parametrize(
+    ("against", "value", "error"), [("difference", "gain", "gain_error"), ("value", "value", "std_error")]
+)
+def test_a_bound_of_an_interval_is_one_sided(against, value, error):
+    best = by_policies(interval="t", confidence=0.9, against=against)
+    for row in best.candidates.filter(pl.col(error) > 0).iter_rows(named=True):
         quantile = stats.t.ppf(0.9, row["episodes"] - 1)
-        assert row["score"] == pytest.approx(row["value"] - quantile * row["std_error"], rel=1e-9)
+        assert row["score"] == pytest.approx(row[value] - quantile * row[error], rel=1e-9)
     assert best.behavior.bound == pytest.approx(
         best.behavior.value - stats.t.ppf(0.9, 119) * best.behavior.std_error, rel=1e-9
     )
@@ -42,7 +45,7 @@ def test_the_level_is_that_of_the_normal_law_and_is_corrected_for_the_number_of_
 
 
 def test_a_bound_beyond_the_range_of_floats_is_none():
-    best = by_policies(caution=1e308, log=LOG.with_columns(pl.col("reward") * 1e3))
+    best = by_policies(caution=1e308, log=LOG.with_columns(pl.col("reward") * 1e3), against="value")
     assert best.candidates["score"].null_count() == 4
     assert set(best.candidates["reason"]) == {"V - 1e+308σ is beyond the range of f64"}
     json.dumps(best.to_dict(), allow_nan=False)

@@ -1,16 +1,22 @@
-"""Safe policy improvement, Jiang & Li (2016), section 6.2: the policy with the highest lower bound, if that is enough.
+"""Safe policy improvement, after Jiang & Li (2016), section 6.2: the highest lower bound wins, if it is high enough.
 
-    π* = argmax_π V(π) − C σ(π)    if max_π V(π) − C σ(π) > V(π0),    otherwise π0
+    difference    π* = argmax_π D̄(π) − C σ_D(π)    if that maximum is above 0,        otherwise π0
+    value         π* = argmax_π V(π) − C σ(π)      if that maximum is above V(π0),    otherwise π0
 
-Each candidate is evaluated on D ∖ D_train, where D_train is what it was made of, and which also serves for Q̂. V(π0) is
-the mean return of all of D. C ≥ 0 is caution: at 0 the best point estimate wins, and with more of it no score grows, so
-that a behaviour policy that is kept stays kept.
+Each candidate is evaluated on D ∖ D_train, where D_train is what it was made of, and which also serves for Q̂. The
+second rule is the paper's. Its V(π0), the mean return of all of D, is an estimate too, and no bound has its error: with
+a good model σ is small, and the noise of V(π0) alone may decide. The first rule pairs: D_i = X_i − G_i is the value of
+trajectory i under the candidate less its return, so that σ_D has the errors of both, and what moves both alike cancels.
+
+C ≥ 0 is caution: at 0 the best point estimate wins, and with more of it no score grows, so that a behaviour policy that
+is kept stays kept.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -26,16 +32,17 @@ from offpolicy.arguments import (
     read_fraction,
     read_settings,
 )
-from offpolicy.behavior import behavior_column
+from offpolicy.behavior import behavior_columns
 from offpolicy.bounds import Bounds
 from offpolicy.candidates import find_candidates
-from offpolicy.columns import ESTIMATED, Columns, PolicyColumns
+from offpolicy.columns import ESTIMATED, SCORE, Columns, PolicyColumns
 from offpolicy.errors import UsageError
 from offpolicy.estimators import AVERAGED, WEIGHTED, check_ids
 from offpolicy.evaluate import check_choice, check_size, evaluate
 from offpolicy.evaluation import Evaluation
 from offpolicy.folds import fold_of
-from offpolicy.improvement import SCHEMA, BehaviorValue, Improvement
+from offpolicy.improvement import SCHEMA, BehaviorValue, Improvement, at_least
+from offpolicy.intervals import METHODS, PROMISES
 from offpolicy.lower_bound import LowerBound
 from offpolicy.parted_log import default_names
 from offpolicy.plan import BEHAVIOR
@@ -47,6 +54,8 @@ from offpolicy.tidy import tidy
 
 #: Parts of the episodes of which each has its behaviour policy estimated from the others.
 PARTS = 2
+#: What a score is compared with, and the verdicts that a winner may be asked to have.
+AGAINST, REQUIRED = ("difference", "value"), ("fragile", "reliable")
 
 
 def improve(
@@ -58,6 +67,9 @@ def improve(
     train_fraction: float = 0.5,
     estimator: str = "dr",
     caution: float | None = None,
+    against: str = "difference",
+    require: str = "fragile",
+    transition_ratio: bool = True,
     behavior: Any = None,
     smoothing: float = 1.0,
     discount: float | None = None,
@@ -72,7 +84,7 @@ def improve(
     threads: int | None = None,
     progress: ProgressFunction | None = None,
 ) -> Improvement:
-    """The candidate with the highest lower bound, if that is above the value of the behaviour policy.
+    """The candidate whose gain over the behaviour policy has the highest lower bound, if that is above 0.
 
     Parameters
     ----------
@@ -91,7 +103,15 @@ def improve(
     estimator
         One that averages values of trajectories: `is`, `step-is`, `dr`, `dr-bsl` or `dr-v2`.
     caution
-        C of the score V − Cσ, at least 0; 1 by default.
+        C of the score, D̄ − Cσ_D or V − Cσ, at least 0; 1 by default.
+    against
+        `"difference"`: a score bounds the gain, the mean of paired differences of a candidate's values from the returns
+        of the same episodes, and must be above 0. `"value"`: the paper's rule, a score bounds the candidate's value and
+        must be above the mean return, whose own error it leaves out.
+    require
+        The verdict that a winner must have at least: `"fragile"`, which leaves `unusable` out, or `"reliable"`.
+    transition_ratio
+        Whether `dr-v2` gets P̂/P where domain and model know them, as in `cross_fit`.
     behavior, smoothing
         None to take the probabilities of the log; otherwise how they are estimated, as in `cross_fit`, here from two
         parts of the episodes, each from the other. The result says so.
@@ -113,15 +133,21 @@ def improve(
     >>> from offpolicy.testing import Walk
     >>> walk = Walk()
     >>> best = op.improve(walk.simulate(walk.behavior, 500, seed=1), walk, estimator="dr", caution=2.0)
-    >>> best.winner, round(best.behavior.value, 3), round(best.candidates["score"].max(), 3)
-    ('train 0.2, alpha 0', -0.009, 0.728)
+    >>> best.winner, round(best.behavior.value, 3)
+    ('train 0.4, alpha 0.5', -0.009)
+    >>> (row,) = best.candidates.filter(candidate=best.winner).to_dicts()
+    >>> [round(row[name], 3) for name in ("value", "gain", "gain_error", "score")]
+    [0.489, 0.498, 0.023, 0.452]
     """
     setting, columns = read_domain(domain, horizon, discount), columns or Columns()
     if bounds is None and interval is not None:
         bounds = Bounds.of(setting)
-    bound = LowerBound.chosen(caution, interval, confidence, bounds)
+    check_choice("against", against, AGAINST)
+    check_choice("require", require, REQUIRED)
+    bound = LowerBound.chosen(caution, interval, confidence, bounds, "gain" if against == "difference" else "V")
     check_estimator(estimator, baseline)
     check_choice("order", order, ("sorted", "any"))
+    check_choice("transition_ratio", transition_ratio, (True, False))
     check_size("threads", threads)
     read_fitter(fitter)
     estimated, train_fraction = read_behavior(behavior, smoothing), read_fraction(train_fraction)
@@ -139,11 +165,28 @@ def improve(
     first_step = int(open_log(table).lazy().select(pl.col("step").min()).collect().item())
     found = find_candidates(generator, fitter, table, setting)
     settings = {**common, "columns": kept, "threads": threads, "baseline": baseline}
-    scoring = Scoring(table, setting, estimator, fitter, train_fraction, first_step, settings)
-    scores = scoring.scores(found, bound, advance)
+    floor = cost_floor(setting, estimator, bound) if against == "difference" else None
+    scoring = Scoring(
+        table, setting, estimator, fitter, train_fraction, first_step, settings, transition_ratio, against, floor
+    )
+    scores = [_eligible(score, require) for score in scoring.scores(found, bound, advance)]
     ranked = _ranked(scores)
-    best = ranked[0] if ranked and _score(ranked[0]) > value else None
-    others = {**described_behavior(behavior, smoothing), "order": order, **common, "baseline": baseline}
+    least = 0.0 if against == "difference" else value
+    enough = [score for score in ranked if _score(score) > least]
+    best = next((score for score in enough if score.eligible), None)
+    notes = [*own.notes, *(["the rows were sorted by episode and step first"] if order == "any" else [])]
+    if floor is not None:
+        notes.append(
+            f"rewards can be as low as {floor:g}, so that the gain of step-is is made of rewards counted from there, "
+            "with the same expectation"
+        )
+    barred = enough[0] if enough and enough[0] is not best else None
+    if best is not None and barred is not None:
+        notes.append(
+            f"{barred.candidate.name!r} has a higher bound and is not taken, for its verdict is {barred.verdict}"
+        )
+    others = {"against": against, "require": require, **described_behavior(behavior, smoothing), "order": order}
+    others |= {**common, "baseline": baseline, "transition_ratio": transition_ratio}
     return Improvement(
         winner=BEHAVIOR if best is None else best.candidate.name,
         policy=getattr(setting, "behavior", None) if best is None else best.candidate.policy,
@@ -151,9 +194,12 @@ def improve(
         behavior=BehaviorValue(value, own["mc"].std_error, low.low, own.episodes),
         estimator=estimator,
         bound=bound,
+        against=against,
+        require=require,
         kind=low.kind,
         verdict=None if best is None else best.verdict,
-        notes=own.notes + (["the rows were sorted by episode and step first"] if order == "any" else []),
+        barred=None if barred is None else barred.verdict,
+        notes=notes,
         settings=_asked(setting, generator, fitter, estimator, bound, train_fraction, others, columns),
         sources=files,
         version=_core.__version__,
@@ -175,6 +221,13 @@ def check_estimator(estimator: str, baseline: float | None) -> None:
         raise UsageError(f"the standard error of 'reg' knows nothing of its model's bias: it bounds nothing; {others}")
     if estimator == "dr-bsl" and baseline is None:
         raise UsageError("estimator 'dr-bsl' needs baseline=, the constant c of its guess")
+
+
+def cost_floor(domain: Setting, estimator: str, bound: LowerBound) -> float | None:
+    """Return the lowest reward where that is a cost from which the gain of `step-is` must count."""
+    certain = bound.method in METHODS and METHODS[bound.method].kind in PROMISES
+    lowest = domain.reward_range[0]
+    return lowest if estimator == "step-is" and not certain and -math.inf < lowest < 0 else None
 
 
 def _asked(
@@ -226,6 +279,14 @@ def _behavior(source: Source, columns: Columns, unweighted: bool = False, **sett
     return evaluate(log, estimators=["mc", "is"], columns=columns, policies=policies, **settings)
 
 
+def _eligible(score: Score, require: str) -> Score:
+    """Turn down a candidate whose verdict is worse than what is required."""
+    if score.score is None or score.verdict is None or score.verdict.level in at_least(require):
+        return score
+    why = f"its verdict is worse than {require!r}, which is required"
+    return replace(score, eligible=False, reason=why if score.reason is None else f"{score.reason}; {why}")
+
+
 def _ranked(scores: list[Score]) -> list[Score]:
     """Those with a score, the highest first; of equals the first comes first."""
     return sorted((score for score in scores if score.score is not None), key=_score, reverse=True)
@@ -260,13 +321,16 @@ def _again(source: Source) -> Any:
 def _with_default_names(source: Source, columns: Columns, domain: Setting) -> Any:
     """The log as generators and fitters read it, who know columns by their default names alone."""
     renamed = default_names(columns, domain, source.columns)
-    return _frame(source).with_columns(renamed) if renamed else _again(source)
+    if not renamed and not columns.unread:
+        return _again(source)
+    return _frame(source).with_columns(renamed).drop(columns.unread, strict=False)
 
 
 def _with_estimates(table: Any, domain: Setting, how: dict[str, Any], keep: Source) -> Any:
     """The log with the probabilities of the behaviour policy, each estimated from the other part of the episodes."""
     log = _frame(open_log(table))
-    return log.with_columns(behavior_column(log, domain, partial(fold_of, folds=PARTS), PARTS, keep=keep, **how))
+    made = behavior_columns(log, domain, partial(fold_of, folds=PARTS), PARTS, keep=keep, **how)
+    return log.drop(SCORE, strict=False).with_columns(made)
 
 
 def _frame(source: Source) -> Any:

@@ -1,4 +1,4 @@
-"""The picture of a safe improvement: a row a candidate, with a bar from its score to its value.
+"""The picture of a safe improvement: a row a candidate, with a bar from its score to its gain, or to its value.
 
 Only a bar that lies wholly to the right of the behaviour policy's line speaks for its candidate.
 """
@@ -10,26 +10,28 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from offpolicy.improvement import Improvement
+from offpolicy.improvement import Improvement, at_least
 from offpolicy.plan import BEHAVIOR
 
 WIDTH, ROW = 560, 14
 INK, FAINT, PLAIN, CHOSEN = "#333333", "#bbbbbb", "#7c9cb8", "#c2410c"
 #: The axis goes beyond the middle half of all numbers by so many widths of it, at most.
 REACH = 3.0
+TOOLTIP = ("candidate", "value", "std_error", "gain", "gain_error", "score", "episodes", "ess", "verdict", "reason")
 
 
 def picture(result: Improvement) -> alt.LayerChart:
-    """Candidates in their order, the winner in colour; a candidate without a score is a ring."""
+    """Candidates in their order: the winner in colour, pale if the verdict bars one, a ring if it has no score."""
     low, high, cut = limits(result)
-    rows = result.candidates.with_columns(winner=pl.col("candidate") == result.winner)
+    barred = pl.col("score").is_not_null() & ~pl.col("verdict").is_in(at_least(result.require))
+    rows = result.candidates.with_columns(winner=pl.col("candidate") == result.winner, barred=barred)
     scale = alt.Scale(domain=[low, high], nice=False, zero=False)
     charts = alt.layer(*_behavior(result, scale), *_candidates(rows, result, scale))
     count = result.number_of_candidates
-    said = [] if result.verdict is None or result.trusted else [f"the verdict on its weights is {result.verdict.level}"]
-    said += [f"{count} candidates by {result.estimator}: a bar from the score, {result.bound}, to the value"]
+    said = [f"{count} candidates by {result.estimator}: a bar from the score, {result.bound}, to the {shown(result)}"]
+    said += [f"pale bars have a verdict worse than {result.require}"] if rows["barred"].any() else []
     said += ["bars that reach beyond the axis are cut"] if cut else []
-    said += ["a ring is a value without a score"] if rows["score"].null_count() else []
+    said += [f"a ring is a {shown(result)} without a score"] if rows["score"].null_count() else []
     title = alt.TitleParams(
         f"Safe improvement: {taken(result)}",
         subtitle=said,
@@ -52,14 +54,21 @@ def taken(result: Improvement) -> str:
     """The conclusion in a few words."""
     if result.winner == BEHAVIOR:
         return "the behaviour policy stays"
-    return f"{result.winner} is taken" + ("" if result.trusted else " with care")
+    return f"{result.winner} is taken"
+
+
+def shown(result: Improvement) -> str:
+    """The column that scores are bounds of."""
+    return "gain" if result.against == "difference" else "value"
 
 
 def limits(result: Improvement) -> tuple[float, float, bool]:
     """The ends of the axis, and whether a bar goes beyond: a few wild candidates must not hide the others."""
-    numbers = pl.concat([result.candidates["value"], result.candidates["score"]]).drop_nulls()
+    middle = shown(result)
+    numbers = pl.concat([result.candidates[middle], result.candidates["score"]]).drop_nulls()
     best = result.highest or {}
-    own = [result.behavior.value, result.behavior.bound, best.get("value"), best.get("score")]
+    own = [result.threshold, best.get(middle), best.get("score")]
+    own += [result.behavior.bound] if result.against == "value" else []
     must = [number for number in own if number is not None]
     every = pl.Series([*numbers, *must], dtype=pl.Float64).sort()
     lower, upper = every[every.len() // 4], every[-1 - every.len() // 4]
@@ -72,9 +81,10 @@ def limits(result: Improvement) -> tuple[float, float, bool]:
 
 def _behavior(result: Improvement, scale: alt.Scale) -> list[Any]:
     """The line that a score must pass."""
-    value = result.behavior.value
-    at = alt.Chart(pl.DataFrame({"value": [value], "text": [f"behaviour policy {value:.4g}"]}))
-    x = alt.X("value:Q", scale=scale)
+    middle = shown(result)
+    text = f"behaviour policy, value {result.behavior.value:.4g}"
+    at = alt.Chart(pl.DataFrame({middle: [result.threshold], "text": [text]}))
+    x = alt.X(f"{middle}:Q", scale=scale)
     return [
         at.mark_rule(color=INK, strokeDash=[5, 4]).encode(x),
         at.mark_text(color=INK, baseline="bottom", dy=-5).encode(x, text="text:N", y=alt.value(0)),
@@ -82,13 +92,16 @@ def _behavior(result: Improvement, scale: alt.Scale) -> list[Any]:
 
 
 def _candidates(rows: pl.DataFrame, result: Improvement, scale: alt.Scale) -> list[Any]:
-    colour = alt.condition("datum.winner", alt.value(CHOSEN), alt.value(PLAIN))
-    value = alt.X("value:Q", scale=scale, title=f"value by {result.estimator}")
+    chosen = alt.when("datum.winner").then(alt.value(CHOSEN))
+    colour = chosen.when("datum.barred").then(alt.value(FAINT)).otherwise(alt.value(PLAIN))
+    middle = shown(result)
+    over = " over the behaviour policy" if middle == "gain" else ""
+    value = alt.X(f"{middle}:Q", scale=scale, title=f"{middle}{over} by {result.estimator}")
     name = alt.Y("candidate:N", title=None, sort=rows["candidate"].to_list(), axis=alt.Axis(labelLimit=280))
-    tooltip = [alt.Tooltip(f"{column}:N") for column in ("candidate", "value", "std_error", "score", "episodes", "ess")]
+    tooltip = [alt.Tooltip(f"{column}:N") for column in TOOLTIP]
     every = alt.Chart(rows).encode(name, tooltip=tooltip)
     scored = every.transform_filter("isValid(datum.score)")
-    unscored = every.transform_filter("!isValid(datum.score) && isValid(datum.value)")
+    unscored = every.transform_filter(f"!isValid(datum.score) && isValid(datum.{middle})")
     ends = alt.X("score:Q", scale=scale)
     return [
         scored.mark_bar(height=3, opacity=0.55, clip=True).encode(value, alt.X2("score"), color=colour),

@@ -3,6 +3,12 @@
 A candidate made of D_train is evaluated on D ∖ D_train, and Q̂ is fitted to D_train too: neither the policy nor its
 model has seen an episode that it is evaluated on. The candidates of a split share one model, one pass over D ∖ D_train,
 and what their policies have in common: (1-α)π + απ0 asks π and π0 once for all α.
+
+A score bounds the value V of a candidate, or its gain D̄, the mean of D_i = X_i − G_i over the episodes that it is
+evaluated on: the value of trajectory i less its return. Where rewards are costs, `step-is` flatters a policy whose
+weights vanish, for costs that nobody is seen to pay look spared. A gain is therefore made of rewards counted from the
+lowest, a: aΓ + Σ_t γ^{t−1} c_t (r_t − a), which is `dr-bsl` with the baseline a and has the same expectation.
+Finite-sample bounds need no such care: they hold as they are.
 """
 
 from __future__ import annotations
@@ -26,22 +32,29 @@ from offpolicy.policies import Mixture
 from offpolicy.protocols import Candidate, ModelFitter, Policy, Setting, ValueModel
 from offpolicy.scanner import ProgressFunction
 from offpolicy.side_by_side import values_of
+from offpolicy.transition_ratio import unknown_ratio
 from offpolicy.verdict import Verdict
 
 
 @dataclass(frozen=True)
 class Score:
-    """What the log says of a candidate: `score` is the lower bound that decides, `reason` why there is none."""
+    """What the log says of a candidate: `score` is the lower bound that decides.
+
+    `reason` is why there is none, or why the candidate is not `eligible`.
+    """
 
     candidate: Candidate
     train_fraction: float
     episodes: int = 0
     value: float | None = None
     std_error: float | None = None
+    gain: float | None = None
+    gain_error: float | None = None
     score: float | None = None
     ess: float | None = None
     verdict: Verdict | None = None
     reason: str | None = None
+    eligible: bool = True
 
 
 @dataclass(frozen=True)
@@ -55,6 +68,9 @@ class Scoring:
     train_fraction: float
     first_step: int
     settings: dict[str, Any]
+    transition_ratio: bool = True
+    against: str = "difference"  # what a score bounds: the gain, or the "value"
+    floor: float | None = None  # the reward from which the gain of step-is counts
 
     def scores(self, candidates: Sequence[Candidate], bound: LowerBound, advance: ProgressFunction) -> list[Score]:
         """The score of each candidate, a split at a time."""
@@ -63,6 +79,11 @@ class Scoring:
             found |= {score.candidate.name: score for score in self._split(fraction, list(group), bound)}
             advance(len(found), len(candidates))
         return [found[candidate.name] for candidate in candidates]
+
+    @property
+    def _gained_by(self) -> str:
+        """The estimator whose values gains are made of."""
+        return self.estimator if self.floor is None else "dr-bsl"
 
     @property
     def _modelled(self) -> list[str]:
@@ -81,33 +102,40 @@ class Scoring:
             yield from (Score(candidate, fraction, reason=lacking) for candidate in candidates)
             return
         ev = self._evaluate(train, test, candidates)
-        verdicts = {verdict.policy: verdict for verdict in ev.verdicts}
         for candidate in candidates:
             estimate = ev[candidate.name, self.estimator]
-            low = bound.of(estimate)
+            gain = ev.difference(candidate.name, estimator=self._gained_by)
+            decides = gain if self.against == "difference" else estimate
+            low = bound.of(decides)
             yield Score(
                 candidate,
                 fraction,
                 episodes=ev.episodes,
                 value=estimate.value,
                 std_error=estimate.std_error,
+                gain=gain.value,
+                gain_error=gain.std_error,
                 score=low.low,
                 ess=estimate.ess,
-                verdict=verdicts[candidate.name],
+                verdict=ev.verdict_on(ev[candidate.name, decides.estimator]),
                 reason=low.reason,
             )
 
     def _evaluate(self, train: Any, test: Any, candidates: list[Candidate]) -> Evaluation:
         """All candidates of a split in one scan."""
         states = Columns.of(self.domain)
-        annotated = Annotated(test, states, self.first_step, self.settings["threads"])
+        known = self.domain if self.transition_ratio else None
+        annotated = Annotated(test, states, self.first_step, self.settings["threads"], known)
         targets = [annotated.probability(candidate.policy) for candidate in candidates]
         columns = [PolicyColumns(target_prob=target) for target in targets]
         if self._modelled:
             values = annotated.values(self._values(train, candidates), self._modelled)
             columns = [replace(mine, **names) for mine, names in zip(columns, values, strict=True)]
         policies = {candidate.name: mine for candidate, mine in zip(candidates, columns, strict=True)}
-        return evaluate(annotated.log, estimators=[self.estimator], policies=policies, **self.settings)
+        estimators, settings = [self.estimator], self.settings
+        if self.floor is not None:
+            estimators, settings = [*estimators, self._gained_by], {**settings, "baseline": self.floor}
+        return evaluate(annotated.log, estimators=estimators, policies=policies, paired=True, **settings)
 
     def _values(self, train: Any, candidates: list[Candidate]) -> list[ValueModel]:
         """Q̂ of each candidate, by its own model of D_train or by one that is fitted for all that have none."""
@@ -131,6 +159,7 @@ class Annotated:
     columns: Columns
     first_step: int
     threads: int | None
+    domain: Setting | None  # whose P makes P̂/P
     probabilities: dict[int, str] = field(default_factory=dict)
     added: int = 0
 
@@ -149,9 +178,12 @@ class Annotated:
         return column
 
     def values(self, models: Sequence[ValueModel], roles: Sequence[str]) -> list[dict[str, Any]]:
-        """The columns of what models say, by role; all are looked up at once."""
-        new: list[dict[str, Any]] = [{role: self._new(role) for role in roles} for _ in models]
-        self._annotate(model=models, into=[PolicyColumns(**names) for names in new])
+        """The columns of what models say, by role, and P̂/P for R̂ where it is known; all are looked up at once."""
+        known = {True: [*roles, "transition_ratio"], False: list(roles)}
+        ratio = ["r_hat" in roles and unknown_ratio(self.domain, model) is None for model in models]
+        new: list[dict[str, Any]] = [{role: self._new(role) for role in known[has]} for has in ratio]
+        domain = self.domain if any(ratio) else None
+        self._annotate(model=models, into=[PolicyColumns(**names) for names in new], domain=domain)
         return new
 
     def _annotate(self, **what: Any) -> None:

@@ -14,8 +14,9 @@ from offpolicy.cli.output import check_target, check_writable, one_document
 from offpolicy.cli.progress import progress
 from offpolicy.domain_policies import domain_policy
 from offpolicy.estimators import AVERAGED
+from offpolicy.improve import AGAINST, REQUIRED
 from offpolicy.improvement import files_of
-from offpolicy.intervals import METHODS
+from offpolicy.intervals import CHOICES
 from offpolicy.protocols import Domain, Policy
 
 
@@ -39,11 +40,23 @@ from offpolicy.protocols import Domain, Policy
 )
 @click.option("--estimator", default="dr", show_default=True, metavar="ID", help=f"One of {', '.join(AVERAGED)}.")
 @click.option("--baseline", type=float, help="The constant of dr-bsl.")
-@click.option("--caution", type=float, help="C of the score V - Cσ; by default 1.")
-@click.option("--confidence", type=float, help="Level of the lower bound of --interval; by default 0.95.")
+@click.option("--caution", type=float, help="C of the score, gain - Cσ or V - Cσ; by default 1.")
 @click.option(
-    "--interval", type=click.Choice(list(METHODS)), help="Instead of V - Cσ: the lower bound of this interval."
+    "--against",
+    type=click.Choice(AGAINST),
+    default="difference",
+    show_default=True,
+    help="Bound the paired difference from the logged policy, or as in the paper the value alone.",
 )
+@click.option(
+    "--require",
+    type=click.Choice(REQUIRED),
+    default="fragile",
+    show_default=True,
+    help="The verdict that a winner must have at least.",
+)
+@click.option("--confidence", type=float, help="Level of the lower bound of --interval; by default 0.95.")
+@click.option("--interval", type=click.Choice(CHOICES), help="Instead of C errors: the lower bound of this interval.")
 @bounds_options
 @click.option(
     "--out",

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from offpolicy.cli.output import visible
-from offpolicy.cli.show import COLOURS, LOOK, NONE, cell, decimals, line, name_width, note, put, stdout
+from offpolicy.cli.show import COLOURS, LOOK, NONE, cell, decimals, line, name_width, note, put, said, stdout
 from offpolicy.improvement import Improvement
 from offpolicy.plan import BEHAVIOR
 
@@ -17,14 +17,10 @@ from offpolicy.plan import BEHAVIOR
 def improvement(best: Improvement, written: Sequence[Path] = ()) -> None:
     """The sentence, the promise, the winner's verdict, a row a candidate, notes, and the files that hold it too."""
     out = stdout()
-    line(
-        out,
-        Text(visible(best.conclusion), "bold yellow" if best.winner == BEHAVIOR or not best.trusted else "bold green"),
-    )
+    line(out, Text(visible(best.conclusion), "bold yellow" if best.winner == BEHAVIOR else "bold green"))
     line(out, Text(visible(best.promise), "dim"))
     if best.verdict is not None:
-        level = best.verdict.level
-        line(out, Text.assemble((level, COLOURS[level]), f": {visible(best.verdict.rule)}"))
+        line(out, said(best.verdict))
     put(out, candidates(best, name_width(out)))
     for text in best.notes:
         note(out, "note", text)
@@ -43,22 +39,25 @@ def candidates(best: Improvement, widest: int) -> Table:
     table = Table(**LOOK)
     table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("candidate", overflow="fold", max_width=widest)
-    for head in ("value", "std error", str(best.bound), "episodes", "ess"):
+    columns = ("value", "gain", "gain_error") if best.against == "difference" else ("value", "std_error")
+    heads = ("value", "gain", "error") if best.against == "difference" else ("value", "std error")
+    for head in (*heads, str(best.bound), "episodes", "ess"):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    errors = [*best.candidates["std_error"].drop_nulls(), best.behavior.std_error]
+    errors = [*best.candidates[columns[-1]].drop_nulls(), best.behavior.std_error]
     number = decimals(min((error for error in errors if error), default=None))
     for row in best.candidates.sort("rank", nulls_last=True, maintain_order=True).iter_rows(named=True):
         table.add_row(
             cell(row["rank"]),
             Text(visible(row["candidate"]), "bold" if row["candidate"] == best.winner else ""),
-            *(number(row[name]) for name in ("value", "std_error", "score")),
+            *(number(row[name]) for name in (*columns, "score")),
             f"{row['episodes']:,}",
             NONE if row["ess"] is None else f"{row['ess']:,.1f}",
             NONE if row["verdict"] is None else Text(row["verdict"], COLOURS[row["verdict"]]),
         )
     own = best.behavior
     table.add_section()
-    numbers = [number(value) for value in (own.value, own.std_error, own.bound)]
+    mine = (own.value, None, None, None) if best.against == "difference" else (own.value, own.std_error, own.bound)
+    numbers = ["" if value is None and best.against == "difference" else number(value) for value in mine]
     table.add_row("", Text(BEHAVIOR, "bold" if best.winner == BEHAVIOR else ""), *numbers, f"{own.episodes:,}", "", "")
     return table

@@ -24,6 +24,9 @@ LOOKS: Mapping[str, tuple[str, str, str]] = {
 OTHERS = ("#8c564b", "#e377c2", "#bcbd22", "#17becf", "#000000")
 #: What DR-bsl with c = R_min is to safe improvement.
 SECOND_READING = "IS of r − R_min"
+#: Panels of safe improvement: good and bad candidates, by the paper's rule and by the paired one.
+CANDIDATES: Mapping[str, str] = {"maximize": "π_train maximises", "minimize": "π_train minimises"}
+RULES: Mapping[str, str] = {"value": "V − Cσ above V(π0)", "difference": "D − Cσ_D above 0"}
 #: Of the cautions, from none to much.
 DASHES = ([1, 0], [6, 3], [2, 2])
 #: Heights do not end at a number of the axis, which would lift the title of its panel above the others.
@@ -74,7 +77,7 @@ def errors_over(
 
 
 def gains_over_size(numbers: pl.DataFrame, title: str, subtitle: str = "") -> Any:
-    """The gain over |D|: a panel for good and for bad candidates, a colour an estimator, a dash a caution.
+    """The gain over |D|: a panel for good and for bad candidates by each rule, a colour an estimator, a dash a caution.
 
     Series that lie on each other all show: one that is drawn earlier is wider.
     """
@@ -84,7 +87,7 @@ def gains_over_size(numbers: pl.DataFrame, title: str, subtitle: str = "") -> An
     cautions = [f"C = {caution:g}" for caution in numbers["caution"]]
     data = numbers.with_columns(
         pl.col("estimator").replace(dict(zip(shown, names, strict=True))),
-        pl.col("panel").replace({"maximize": "π_train maximises", "minimize": "π_train minimises"}),
+        pl.format("{}, {}", pl.col("panel").replace(CANDIDATES), pl.col("rule").replace(RULES)).alias("panel"),
         pl.Series("C", cautions),
         (pl.col("gain") - BARS * pl.col("gain_error")).alias("low"),
         (pl.col("gain") + BARS * pl.col("gain_error")).alias("high"),
@@ -122,7 +125,8 @@ def gains_over_size(numbers: pl.DataFrame, title: str, subtitle: str = "") -> An
     bars = base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
     chart = alt.layer(lines, bars, points).properties(width=380, height=320)
     header = alt.Header(title=None, labelFontSize=12)
-    faceted = chart.facet(facet=alt.Facet("panel:N", header=header, title=None), columns=2)
+    panels = data["panel"].unique(maintain_order=True).to_list()
+    faceted = chart.facet(facet=alt.Facet("panel:N", header=header, title=None, sort=panels), columns=len(CANDIDATES))
     return faceted.resolve_scale(y="independent").properties(title=_heading(title, subtitle))
 
 

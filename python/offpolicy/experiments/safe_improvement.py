@@ -7,6 +7,10 @@ candidate without a standard error, or without any weight at some step, has no s
 
     gain = V(recommended) − V(π0)
 
+Beside the paper's rule, `value`, every run shows the paired rule of `op.improve`, `difference`: the same candidates are
+scored D̄ − Cσ_D, where D_i = X_i − G_i is the value of trajectory i less its return, and the best is recommended if its
+score is above 0. The error of the mean return of D, which the paper's rule leaves out, is in σ_D.
+
 A reward of -1 a step makes IS flatter a policy whose weights vanish: costs that nobody is seen to pay look spared. With
 rewards counted from the lowest, r − R_min ≥ 0, they look missed instead. IS of these is DR-bsl with c = R_min, but for
 a constant: the second reading of the paper's IS here.
@@ -19,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -27,7 +32,10 @@ import polars as pl
 from offpolicy import plugins
 from offpolicy.annotate import annotate
 from offpolicy.columns import Columns, PolicyColumns
+from offpolicy.difference import Difference
+from offpolicy.estimate import Estimate
 from offpolicy.evaluate import evaluate
+from offpolicy.evaluation import Evaluation
 from offpolicy.experiments.claims import Claim, every, greater, no_less
 from offpolicy.experiments.mountain_car import rolled, spread_starts
 from offpolicy.experiments.runs import Run
@@ -44,10 +52,15 @@ RUNS = 1000
 ESTIMATORS = ("step-is", "dr-bsl", "dr")
 #: Is π_train the best policy of its model, or the worst?
 PANELS: Mapping[str, bool] = {"maximize": True, "minimize": False}
+#: The paper's, and the paired one.
+RULES = ("value", "difference")
 #: Starts a side, for the value of a recommended policy; what chance adds averages out over runs.
 SIDE = 40
 #: Gains that differ by less are as good: about 1% of V(π0).
 MARGIN = 0.5
+
+#: A panel, an estimator, and the numbers of a caution and of a size.
+Place = tuple[str, str, int, int]
 
 
 @dataclass(frozen=True)
@@ -69,44 +82,53 @@ class SafeImprovement:
             "alphas": list(ALPHAS),
             "cautions": list(CAUTIONS),
             "estimators": list(ESTIMATORS),
+            "rules": list(RULES),
             "side": SIDE,
         }
 
     def run(self, seed: np.random.SeedSequence) -> dict[str, Any]:
-        """Gains by panel, estimator, C and |D|, and which candidate was recommended: its split and α, or none."""
-        logged, rolled = seed.spawn(2)
+        """Gains by rule, panel, estimator, C and |D|, and which candidate was recommended: its split and α, or none."""
+        logged, *rolled = seed.spawn(1 + len(RULES))
         behavior = self.domain.behavior
         log = self.domain.simulate(behavior, self.sizes[-1], int(logged.generate_state(1, np.uint64)[0]))
-        taken: dict[tuple[str, str, int, int], Policy] = {}
-        chosen: dict[str, Any] = {
-            panel: {name: [[None for _ in self.sizes] for _ in CAUTIONS] for name in ESTIMATORS} for panel in PANELS
-        }
+        taken: dict[str, dict[Place, Policy]] = {rule: {} for rule in RULES}
+        chosen = {rule: self._nothing(None) for rule in RULES}
         for s, size in enumerate(self.sizes):
             data = cut(log, size)[0]
             own = evaluate(data, estimators=["mc"], **self._settings)["mc"]
+            least = {"value": own.value, "difference": 0.0}
             policies, found = self._candidates(data, size)
-            for (panel, estimator), (values, errors) in found.items():
+            for (rule, panel, estimator), (values, errors) in found.items():
                 for c, caution in enumerate(CAUTIONS):
                     scores = np.nan_to_num(values - caution * errors, nan=-np.inf)
                     best = int(np.argmax(scores))
-                    if scores[best] > own.value:
+                    if scores[best] > least[rule]:
                         split, alpha = divmod(best, len(ALPHAS))
-                        chosen[panel][estimator][c][s] = [SPLITS[split], ALPHAS[alpha]]
-                        taken[panel, estimator, c, s] = policies[panel][best]
-        truth = true_values(self.domain, [behavior, *taken.values()], rolled)
-        gains: dict[str, Any] = {
-            panel: {name: [[0.0 for _ in self.sizes] for _ in CAUTIONS] for name in ESTIMATORS} for panel in PANELS
-        }
-        for (panel, estimator, c, s), policy in taken.items():
-            gains[panel][estimator][c][s] = truth[id(policy)] - truth[id(behavior)]
+                        chosen[rule][panel][estimator][c][s] = [SPLITS[split], ALPHAS[alpha]]
+                        taken[rule][panel, estimator, c, s] = policies[panel][best]
+        known: dict[int, float] = {}
+        for rule, stream in zip(RULES, rolled, strict=True):
+            new = [policy for policy in taken[rule].values() if id(policy) not in known]
+            truth = true_values(self.domain, [behavior, *new], stream)
+            known = {key: value - truth[id(behavior)] for key, value in truth.items()} | known
+        gains = {rule: self._nothing(0.0) for rule in RULES}
+        for rule in RULES:
+            for (panel, estimator, c, s), policy in taken[rule].items():
+                gains[rule][panel][estimator][c][s] = known[id(policy)]
         return {"gains": gains, "chosen": chosen}
+
+    def _nothing(self, kept: Any) -> dict[str, Any]:
+        """What is said where π0 stays, by panel, estimator, C and |D|."""
+        return {
+            panel: {name: [[kept for _ in self.sizes] for _ in CAUTIONS] for name in ESTIMATORS} for panel in PANELS
+        }
 
     def _candidates(
         self, data: pl.DataFrame, size: int
-    ) -> tuple[dict[str, list[Policy]], dict[tuple[str, str], tuple[Floats, Floats]]]:
-        """The candidates of each panel, split after split, and their estimates and standard errors."""
+    ) -> tuple[dict[str, list[Policy]], dict[tuple[str, str, str], tuple[Floats, Floats]]]:
+        """The candidates of each panel, split after split, and by rule what is scored, with its standard errors."""
         policies: dict[str, list[Policy]] = {panel: [] for panel in PANELS}
-        parts: dict[tuple[str, str], list[Floats]] = {(p, e): [] for p in PANELS for e in ESTIMATORS}
+        parts: dict[tuple[str, str, str], list[Floats]] = {key: [] for key in product(RULES, PANELS, ESTIMATORS)}
         for fraction in SPLITS:
             train, test = cut(data, round(fraction * size))
             model = self.fitter.fit(train, self.domain)
@@ -126,12 +148,14 @@ class SafeImprovement:
                 estimators=ESTIMATORS,
                 policies=dict(zip(names, columns, strict=True)),
                 baseline=self.domain.reward_range[0],
+                paired=True,
                 **self._settings,
             )
-            for panel, estimator in parts:
-                rows = [ev[f"{panel} {alpha}", estimator] for alpha in ALPHAS]
+            for rule, panel, estimator in parts:
+                keys = [(f"{panel} {alpha}", estimator) for alpha in ALPHAS]
+                rows = [_scored(ev, rule, *key) for key in keys]
                 scored = [(None, None) if row.withheld else (row.value, row.std_error) for row in rows]
-                parts[panel, estimator].append(np.array(scored, dtype=float))
+                parts[rule, panel, estimator].append(np.array(scored, dtype=float))
         joined = {key: np.concatenate(rows) for key, rows in parts.items()}
         return policies, {key: (both[:, 0], both[:, 1]) for key, both in joined.items()}
 
@@ -142,6 +166,11 @@ class SafeImprovement:
     def _settings(self) -> dict[str, Any]:
         numbers = {"discount": self.domain.discount, "horizon": self.domain.horizon}
         return {**numbers, "threads": 1, "diagnostics": False}
+
+
+def _scored(ev: Evaluation, rule: str, policy: str, estimator: str) -> Estimate | Difference:
+    """What a rule scores: the value of a policy, or its difference from the mean return."""
+    return ev[policy, estimator] if rule == "value" else ev.difference(policy, estimator=estimator)
 
 
 def true_values(domain: Any, policies: Sequence[Policy], seed: np.random.SeedSequence) -> dict[int, float]:
@@ -179,40 +208,44 @@ class Gains:
     def __init__(self, experiment: SafeImprovement, runs: Sequence[Run]) -> None:
         """Reads the runs."""
         self.sizes = tuple(experiment.sizes)
-        self._by = {
-            (panel, estimator, caution): np.array([run["gains"][panel][estimator][c] for run in runs])
-            for panel in PANELS
-            for estimator in ESTIMATORS
+        series = [
+            (rule, panel, estimator, c, caution)
+            for rule, panel, estimator in product(RULES, PANELS, ESTIMATORS)
             for c, caution in enumerate(CAUTIONS)
+        ]
+        self._by = {
+            (rule, panel, estimator, caution): np.array([run["gains"][rule][panel][estimator][c] for run in runs])
+            for rule, panel, estimator, c, caution in series
         }
         self._apart = {
-            (panel, estimator, caution): np.array(
-                [[0.0 if one is None else 1 - one[1] for one in run["chosen"][panel][estimator][c]] for run in runs]
+            (rule, panel, estimator, caution): np.array(
+                [[_share(one) for one in run["chosen"][rule][panel][estimator][c]] for run in runs]
             )
-            for panel in PANELS
-            for estimator in ESTIMATORS
-            for c, caution in enumerate(CAUTIONS)
+            for rule, panel, estimator, c, caution in series
         }
 
-    def __call__(self, panel: str, estimator: str, caution: float, size: int | None = None) -> Floats:
+    def __call__(
+        self, panel: str, estimator: str, caution: float, size: int | None = None, rule: str = "value"
+    ) -> Floats:
         """Of each run: at a size, or the mean over all sizes."""
-        gains = self._by[panel, estimator, caution]
+        gains = self._by[rule, panel, estimator, caution]
         return gains.mean(axis=1) if size is None else gains[:, self.sizes.index(size)]
 
     def apart(self, panel: str, estimator: str, caution: float) -> Floats:
         """How far from π0 the recommended policy is: its share of π_train, 1 - α, or 0; the mean over all sizes."""
-        shares: Floats = self._apart[panel, estimator, caution].mean(axis=1)
+        shares: Floats = self._apart["value", panel, estimator, caution].mean(axis=1)
         return shares
 
     def numbers(self) -> pl.DataFrame:
         """A row for each point of the figure."""
         rows = []
-        for (panel, estimator, caution), gains in self._by.items():
-            kept = (self._apart[panel, estimator, caution] == 0).mean(axis=0)
+        for (rule, panel, estimator, caution), gains in self._by.items():
+            kept = (self._apart[rule, panel, estimator, caution] == 0).mean(axis=0)
             for i, (size, at_size) in enumerate(zip(self.sizes, gains.T, strict=True)):
                 error = float(at_size.std(ddof=1) / np.sqrt(len(at_size))) if len(at_size) > 1 else None
                 rows.append(
                     {
+                        "rule": rule,
                         "panel": panel,
                         "estimator": estimator,
                         "caution": caution,
@@ -225,9 +258,17 @@ class Gains:
         return pl.DataFrame(rows)
 
 
+def _share(chosen: list[float] | None) -> float:
+    """The share of π_train in what was recommended."""
+    return 0.0 if chosen is None else 1 - chosen[1]
+
+
 def claims(gains: Gains) -> list[Claim]:
-    """What the paper says of Fig. 4, with both readings of its IS; gains are means over all |D| unless it names one."""
-    return [claim for rival in ("step-is", "dr-bsl") for claim in _claims(gains, rival)]
+    """What the paper says of Fig. 4, with both readings of its IS, and of the paired rule beside the paper's.
+
+    Gains are means over all |D| unless a claim names one.
+    """
+    return [claim for rival in ("step-is", "dr-bsl") for claim in _claims(gains, rival)] + _paired_claims(gains)
 
 
 def _claims(gains: Gains, rival: str) -> list[Claim]:
@@ -255,4 +296,24 @@ def _claims(gains: Gains, rival: str) -> list[Claim]:
         every(f"with good candidates both gain most at C=0 {against}", best),
         every(f"with bad candidates a smaller C is less safe {against}", less_safe),
         every(f"with bad candidates DR is as safe as IS at the same C, at |D|={largest} {against}", as_safe),
+    ]
+
+
+def _paired_claims(gains: Gains) -> list[Claim]:
+    """Of the paired rule beside the paper's; in `op.improve` step-is is `dr-bsl` where rewards are costs."""
+    names = ("gain of the paired rule", "of the paper's")
+
+    def both(panel: str, estimator: str, caution: float) -> tuple[Floats, Floats]:
+        return gains(panel, estimator, caution, rule="difference"), gains(panel, estimator, caution)
+
+    def no_worse(text: str, panel: str, estimator: str) -> Claim:
+        parts = [no_less(f"C={c:g}", *both(panel, estimator, c), names, MARGIN) for c in CAUTIONS]
+        return every(f"{text} at the same C ({estimator})", parts)
+
+    more = [greater(f"C={c:g}", *both("maximize", "dr-bsl", c), names) for c in CAUTIONS[1:]]
+    estimators = ("dr-bsl", "dr")
+    return [
+        *(no_worse("with bad candidates the paired rule is as safe as the paper's", "minimize", e) for e in estimators),
+        *(no_worse("with good candidates the paired rule gains no less", "maximize", e) for e in estimators),
+        every("with good candidates and C ≥ 1 the paired rule gains more than the paper's (dr-bsl)", more),
     ]

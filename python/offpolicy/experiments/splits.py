@@ -143,7 +143,7 @@ def estimated(
         others = {name: names for name, names in policies.items() if name != error.policy}
         weighted = [name for name in estimators if name in WEIGHTED]
         found |= estimated(log, others, weighted, settings) if others else {}
-        before = log.filter(pl.col("step") < error.step - 1)
+        before = log.filter(pl.col("step") < error.step - 1).drop("terminal", strict=False)  # it ends there by choice
         only = {error.policy: policies[error.policy]}
         none = {(error.policy, name): 0.0 for name in weighted}
         return found | (estimated(before, only, weighted, settings) if before.height else none)
