@@ -7,6 +7,9 @@ episode, N counts the other folds of episodes alone (`offpolicy.folds`), so that
 is for. There an action may never be seen that the episode has: α > 0 keeps its probability above 0, and draws all of
 them towards equal ones the fewer steps there are.
 
+Beside π̂0 a column tells what `evaluate` needs for standard errors that account for the estimation (`offpolicy.score`):
+for counts the cell of the step, and for scikit-learn's `LogisticRegression` its score (`offpolicy.logistic_score`).
+
 Estimated propensities make weights less noisy and biased: Hanna, Niekum & Stone, "Importance sampling policy evaluation
 with an estimated behavior policy" (ICML 2019).
 """
@@ -15,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeAlias, overload
 
@@ -24,10 +27,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from offpolicy.arguments import at_least_0
-from offpolicy.columns import ESTIMATED, Columns
+from offpolicy.columns import ESTIMATED, SCORE, Columns
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.folds import fold_of
 from offpolicy.grid import Grid
+from offpolicy.logistic_score import LogisticScore
 from offpolicy.policies import FromClassifier
 from offpolicy.protocols import Actions, Floats, Setting, States
 from offpolicy.sources import FrameSource, open_log
@@ -74,6 +78,9 @@ def estimate_behavior(
 ) -> Any:
     """The log with a column `behavior_prob_hat`, which `evaluate` uses where there is no `behavior_prob`, and says so.
 
+    Where steps are counted, and for scikit-learn's `LogisticRegression`, a column `behavior_score` is written too, from
+    which `evaluate` lets standard errors account for the estimation; without it they take the probabilities as known.
+
     Parameters
     ----------
     log
@@ -106,14 +113,14 @@ def estimate_behavior(
     >>> bool((found["behavior_prob_hat"] - log["behavior_prob"]).abs().max() < 0.05)
     True
     >>> op.evaluate(found.with_columns(target_prob=0.5)).notes
-    ["the behaviour probabilities were estimated (column 'behavior_prob_hat'): standard errors ..."]
+    ["...(column 'behavior_prob_hat'): standard errors account for the estimation (counts in 5 cells), ..."]
     """
     if folds < 1:
         raise UsageError(f"folds must be at least 1, not {folds}")
     smoothing = at_least_0("smoothing", smoothing)
     source = open_log(log)
     query = source.frame if isinstance(source, FrameSource) else source.lazy()
-    column = behavior_column(
+    made = behavior_columns(
         query,
         domain,
         partial(fold_of, folds=folds, seed=seed),
@@ -124,10 +131,10 @@ def estimate_behavior(
         columns=columns,
         keep=source,
     )
-    return query.with_columns(column)
+    return query.drop(SCORE, strict=False).with_columns(made)
 
 
-def behavior_column(
+def behavior_columns(
     log: pl.DataFrame | pl.LazyFrame,
     domain: Setting,
     part_of: FoldOf,
@@ -138,30 +145,49 @@ def behavior_column(
     smoothing: float = 1.0,
     columns: Columns | None = None,
     keep: object = None,
-) -> pl.Expr:
-    """`behavior_prob_hat` as an expression, for the log or any part of it; `part_of` gives the fold of every id.
+) -> list[pl.Expr]:
+    """`behavior_prob_hat` and, where there is one, `behavior_score`: expressions for the log or any part of it.
 
-    `keep` lives as long as the expression (the owner of a temporary file).
+    `part_of` gives the fold of every id. `keep` lives as long as the expressions (the owner of a temporary file).
     """
     columns, available = columns or Columns(), open_log(log).columns
     states = list(columns.states(available, domain.state_columns))
     episode, action = (columns.need(role, available) for role in ("episode", "action"))
-    batches = _folded(transitions(log, domain, columns), domain, part_of, folds)
+    episodes = np.zeros(folds, dtype=np.int64)
+    batches = _folded(transitions(log, domain, columns), domain, part_of, episodes)
     if classifier is None:
         estimate: _Estimate = _Counts.count(batches, _cells(aggregate, domain), domain.actions, folds)
     else:
-        estimate = _Classifiers.fit(batches, classifier, domain.actions, folds)
+        estimate = _Classifiers.fit(batches, classifier, domain.actions, episodes)
+    inputs = pl.struct(list(dict.fromkeys([episode, action, *states])))
 
-    def probabilities(rows: pl.Series, kept: object = keep) -> pl.Series:
+    def read(rows: pl.Series) -> tuple[States, Actions, Folds]:
         frame = rows.struct.unnest()
         matrix = np.stack([frame[name].to_numpy() for name in states], axis=1)
-        chosen = frame[action].to_numpy().astype(np.int64)
-        seen, legal = estimate.seen(matrix, part_of(frame[episode])), domain.legal(matrix)
-        found = _smoothed(seen, legal, chosen, smoothing)
+        return matrix, frame[action].to_numpy().astype(np.int64), part_of(frame[episode])
+
+    def probabilities(rows: pl.Series, kept: object = keep) -> pl.Series:
+        matrix, chosen, fold = read(rows)
+        found = _smoothed(estimate.seen(matrix, fold), domain.legal(matrix), chosen, smoothing)
         return pl.Series(ESTIMATED, found, dtype=pl.Float64)
 
-    inputs = pl.struct(list(dict.fromkeys([episode, action, *states])))
-    return inputs.map_batches(probabilities, return_dtype=pl.Float64, is_elementwise=True).alias(ESTIMATED)
+    def expression(of: Callable[[pl.Series], pl.Series], dtype: Any, name: str) -> pl.Expr:
+        return inputs.map_batches(of, return_dtype=dtype, is_elementwise=True).alias(name)
+
+    made = [expression(probabilities, pl.Float64, ESTIMATED)]
+    score = estimate.score
+    if score is not None:
+        (name, dtype), total = score.field, int(episodes.sum())
+        others = episodes if folds == 1 else total - episodes
+        schema = {"fold": pl.Int64, "others": pl.Int64, "total": pl.Int64, name: dtype}
+
+        def scores(rows: pl.Series, kept: object = keep) -> pl.Series:
+            matrix, chosen, fold = read(rows)
+            fit = {"fold": fold, "others": others[fold], "total": np.full(len(fold), total)}
+            return pl.DataFrame(fit | {name: score.of(matrix, chosen, fold)}, schema).to_struct(SCORE)
+
+        made.append(expression(scores, pl.Struct(schema), SCORE))
+    return made
 
 
 def _smoothed(seen: Floats, legal: NDArray[np.bool_], chosen: Actions, smoothing: float) -> Floats:
@@ -182,9 +208,13 @@ def _cells(aggregate: Grid | None, domain: Setting) -> Grid:
 
 
 def _folded(
-    batches: Iterator[Transitions], domain: Setting, part_of: FoldOf, folds: int
+    batches: Iterator[Transitions], domain: Setting, part_of: FoldOf, episodes: Folds
 ) -> Iterator[tuple[Transitions, Folds]]:
-    """Batches with the fold of each row; refuses actions that the domain forbids, and folds without others."""
+    """Batches with the fold of each row; refuses actions that the domain forbids, and folds without others.
+
+    The episodes of each fold are counted in `episodes`.
+    """
+    folds = len(episodes)
     rows = np.zeros(folds, dtype=np.int64)
     for batch in batches:
         legal = domain.legal(batch.states)[np.arange(len(batch.actions)), batch.actions]
@@ -197,6 +227,7 @@ def _folded(
             )
         fold = part_of(batch.episodes)
         rows += np.bincount(fold, minlength=folds)
+        episodes += np.bincount(fold[batch.steps == 0], minlength=folds)
         yield batch, fold
     if folds > 1 and (rows == rows.sum()).any():
         raise OffPolicyError(
@@ -205,9 +236,25 @@ def _folded(
         )
 
 
+class _Score(Protocol):
+    @property
+    def field(self) -> tuple[str, Any]:
+        """The name and the type of what the column holds of a step."""
+        ...
+
+    def of(self, states: States, chosen: Actions, fold: Folds) -> NDArray[Any]:
+        """What the column holds of these steps."""
+        ...
+
+
 class _Estimate(Protocol):
     def seen(self, states: States, fold: Folds) -> Floats:
         """How often each action was, or would be, taken in other folds: (n, actions)."""
+        ...
+
+    @property
+    def score(self) -> _Score | None:
+        """What a standard error needs to know of the estimate; None where no way is known."""
         ...
 
 
@@ -217,6 +264,7 @@ class _Counts:
 
     cells: Grid
     others: NDArray[np.int64]
+    field = ("cell", pl.Int64)
 
     @classmethod
     def count(cls, batches: Iterator[tuple[Transitions, Folds]], cells: Grid, actions: int, folds: int) -> _Counts:
@@ -233,6 +281,13 @@ class _Counts:
         found: Floats = self.others[fold, self.cells.index(states)].astype(float)
         return found
 
+    @property
+    def score(self) -> _Score:
+        return self
+
+    def of(self, states: States, chosen: Actions, fold: Folds) -> NDArray[Any]:
+        return np.asarray(self.cells.index(states), dtype=np.int64)
+
 
 @dataclass(frozen=True, eq=False)
 class _Classifiers:
@@ -240,12 +295,14 @@ class _Classifiers:
 
     policies: list[FromClassifier]
     rows: list[int]
+    score: LogisticScore | None = None
 
     @classmethod
     def fit(
-        cls, batches: Iterator[tuple[Transitions, Folds]], classifier: Any, actions: int, folds: int
+        cls, batches: Iterator[tuple[Transitions, Folds]], classifier: Any, actions: int, episodes: Folds
     ) -> _Classifiers:
-        """Reads all states, then fits."""
+        """Reads all states, then fits; `episodes` has the number of each fold once they are read."""
+        folds = len(episodes)
         read = [(batch.states, batch.actions, fold) for batch, fold in batches]
         states, chosen, fold = (np.concatenate(part) for part in zip(*read, strict=True))
         policies, rows = [], []
@@ -258,11 +315,19 @@ class _Classifiers:
                 raise OffPolicyError(f"the classifier cannot be fitted to {others.sum()} steps: {error}") from error
             policies.append(FromClassifier(copy, actions))
             rows.append(int(others.sum()))
-        return cls(policies, rows)
+        fitted = cls(policies, rows)
+        classifiers = [policy.classifier for policy in policies]
+        score = LogisticScore.of_fit(classifiers, fitted.probabilities, states, fold, int(episodes.sum()))
+        return replace(fitted, score=score)
 
     def seen(self, states: States, fold: Folds) -> Floats:
+        found: Floats = self.probabilities(states, fold) * np.array(self.rows, dtype=float)[fold, None]
+        return found
+
+    def probabilities(self, states: States, fold: Folds) -> Floats:
+        """What the classifier of each row's fold says."""
         found = np.zeros((len(states), self.policies[0].actions))
-        for f, (policy, rows) in enumerate(zip(self.policies, self.rows, strict=True)):
+        for f, policy in enumerate(self.policies):
             mine = fold == f
-            found[mine] = rows * policy.probabilities(states[mine], 0)
+            found[mine] = policy.probabilities(states[mine], 0)
         return found
