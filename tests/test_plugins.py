@@ -15,7 +15,7 @@ from offpolicy.plugins import KINDS, MEMBERS, Registry
 ROOT = Path(__file__).parents[1]
 GUIDE = (ROOT / "plugins" / "README.md").read_text()
 HOOKS = [name for name, thing in vars(hookspecs).items() if inspect.isfunction(thing) and name.startswith("offpolicy_")]
-PROTOCOLS = ["Policy", "ValueModel", "Model", "Setting", "Domain", "ModelFitter", "Generator"]
+PROTOCOLS = ["Policy", "ValueModel", "Model", "Setting", "Domain", "ModelFitter", "Generator", "KnownTransitions"]
 
 HEAD = """
 from offpolicy.hookspecs import hookimpl

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import offpolicy as op
 import pytest
-from faulty import DOMAINS, FITTERS, GENERATORS, Counting, Learning, walk
+from faulty import DOMAINS, FITTERS, GENERATORS, Counting, Learning, Table, Values, modelled, walk
 from offpolicy.policies import Uniform
 from offpolicy.testing import ConformanceError, Walk, check_domain, check_fitter, check_generator
 
@@ -33,6 +33,20 @@ def test_a_right_domain_passes(domain):
 
 def test_a_right_fitter_passes():
     check_fitter(Counting())
+
+
+def test_a_right_fitter_that_tells_its_transitions_passes():
+    class Telling(Values):
+        def transition_probability(self, states, actions, next_states):
+            return self.moves[states[:, 0], actions, next_states[:, 0]]
+
+    class Model(Table):
+        def values(self, policy, horizon, discount):
+            right = self.table(policy, horizon, discount)
+            right.__class__, right.moves = Telling, self.moves
+            return right
+
+    check_fitter(modelled(Model))
 
 
 def test_a_right_generator_passes():
@@ -79,6 +93,7 @@ def test_every_rule_has_a_faulty_example():
     shared = rules_in("policies.py")
     of_domains = rules_in("attributes.py", "dynamics.py", "spaces.py", "logs.py") | shared
     assert of_domains <= set(DOMAINS)
+    assert rules_in("transition_laws.py") <= set(DOMAINS) | set(FITTERS)
     assert rules_in("fitters.py", "values.py") <= set(FITTERS)
     assert rules_in("generators.py") <= set(GENERATORS)
     assert len(of_domains) > 30

@@ -2,8 +2,9 @@
 
     target_prob = π(a|s),    q_hat = Q̂(s, a),    v_hat = V̂(s) = Σ_a π(a|s) Q̂(s, a),    r_hat = R̂(s, a)
 
-with the steps that remain after it. Each row is annotated by itself, so a frame, a query and a Parquet file of any size
-get the same numbers.
+with the steps that remain after it, and with a domain that knows P, transition_ratio = P̂(s'|s, a) / P(s'|s, a) of the
+state s' that followed (`offpolicy.transition_ratio`). Each row is annotated by itself, or with the next one where the
+log has no columns of the next state, so a frame, a query and a Parquet file of any size get the same numbers.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ import polars as pl
 
 from offpolicy import polars_calls
 from offpolicy.annotator import MODELLED, Annotation, Annotator
-from offpolicy.columns import ANNOTATED, Columns, PolicyColumns
+from offpolicy.columns import WRITTEN, Columns, PolicyColumns
 from offpolicy.errors import OffPolicyError, UsageError
-from offpolicy.protocols import Policy, ValueModel
+from offpolicy.protocols import Policy, Setting, ValueModel
 from offpolicy.sources import FrameSource, open_log
+from offpolicy.successors import Successors
+from offpolicy.transition_ratio import TransitionRatio, unknown_ratio
 
 
 @overload
@@ -31,6 +34,7 @@ def annotate(
     into: PolicyColumns | Sequence[PolicyColumns] | None = ...,
     first_step: int | None = ...,
     threads: int | None = ...,
+    domain: Setting | None = ...,
 ) -> pl.DataFrame: ...
 @overload
 def annotate(
@@ -41,6 +45,7 @@ def annotate(
     into: PolicyColumns | Sequence[PolicyColumns] | None = ...,
     first_step: int | None = ...,
     threads: int | None = ...,
+    domain: Setting | None = ...,
 ) -> Any: ...
 def annotate(
     log: Any,
@@ -50,6 +55,7 @@ def annotate(
     into: PolicyColumns | Sequence[PolicyColumns] | None = None,
     first_step: int | None = None,
     threads: int | None = None,
+    domain: Setting | None = None,
 ) -> Any:
     """The log with the columns that a policy and a model imply; one that is there already is replaced.
 
@@ -72,6 +78,10 @@ def annotate(
         at once.
     threads
         At most so many; all processors by default.
+    domain
+        Whose P makes `transition_ratio`, P̂/P of each transition, for `dr-v2`. It is written where both the domain and
+        the model have `transition_probability`; a row for which the model has no P̂ of its own then gets the ratio 0,
+        and Q̂ as its `r_hat`, which makes it a step of `dr`.
 
     Examples
     --------
@@ -94,7 +104,7 @@ def annotate(
     if policy is None and model is None:
         raise UsageError("annotate needs a policy=, a model= or both")
     source, columns = open_log(log), columns or Columns()
-    annotations = _annotations(policy, model, columns, into)
+    annotations = _annotations(policy, model, columns, into, domain)
     asked = [one for annotation in annotations for one in (annotation.model, annotation.policy)]
     known = next((names for one in asked if (names := getattr(one, "state_columns", None))), ())
     states = columns.states(source.columns, known)
@@ -106,10 +116,17 @@ def annotate(
         first_step = int(first[step][0]) if first.height and first[step][0] is not None else 0
     if first_step not in (0, 1):
         raise UsageError(f"steps count from 0 or from 1, but column {step!r} begins with {first_step}")
-    annotator = Annotator(annotations, states, action, step, episode, first_step, threads or os.cpu_count() or 1)
-    inputs = list(dict.fromkeys([*states, action, step, *([episode] if episode else [])]))
+    inputs: list[str] = list(dict.fromkeys([*states, action, step, *([episode] if episode else [])]))
+    ratio, added = None, []
+    if any("transition_ratio" in annotation.outputs for annotation in annotations):
+        successors = Successors.of(states, columns, query.collect_schema(), first_step)
+        ratio, added = TransitionRatio(domain, successors, episode, step), successors.names
+        query = query.with_columns(successors.expressions)
+    threads = threads or os.cpu_count() or 1
+    annotator = Annotator(annotations, states, action, step, episode, first_step, threads, ratio)
+    inputs += added
     if isinstance(source, FrameSource):
-        return source.frame.with_columns(annotator(source.frame.select(inputs)).get_columns())
+        return source.frame.with_columns(annotator(query.select(inputs).collect()).get_columns())
 
     outputs = [name for annotation in annotations for name in annotation.outputs.values()]
 
@@ -119,18 +136,18 @@ def annotate(
         except OffPolicyError as error:  # Polars raises it anew, from its class and text alone
             raise OffPolicyError(str(error)) from None
 
-    return polars_calls.add_columns(query, inputs, outputs, batch)
+    return polars_calls.add_columns(query, inputs, outputs, batch).drop(added)
 
 
-def _annotations(policy: Any, model: Any, columns: Columns, into: Any) -> list[Annotation]:
+def _annotations(policy: Any, model: Any, columns: Columns, into: Any, domain: Setting | None) -> list[Annotation]:
     """One for each policy."""
     if into is None or isinstance(into, PolicyColumns):
-        return [Annotation(policy, model, _outputs(policy, model, columns, into))]
+        return [Annotation(policy, model, _outputs(policy, model, columns, into, domain))]
     policies, models = (list(many) if many is not None else [None] * len(into) for many in (policy, model))
     if not len(into) == len(policies) == len(models):
         raise UsageError(f"into= has {len(into)} entries, policy= {len(policies)} and model= {len(models)}")
     annotations = [
-        Annotation(policy, model, _outputs(policy, model, columns, names))
+        Annotation(policy, model, _outputs(policy, model, columns, names, domain))
         for policy, model, names in zip(policies, models, into, strict=True)
     ]
     _refuse_twice([name for annotation in annotations for name in annotation.outputs.values()])
@@ -138,13 +155,25 @@ def _annotations(policy: Any, model: Any, columns: Columns, into: Any) -> list[A
 
 
 def _outputs(
-    policy: Policy | None, model: ValueModel | None, columns: Columns, into: PolicyColumns | None
+    policy: Policy | None,
+    model: ValueModel | None,
+    columns: Columns,
+    into: PolicyColumns | None,
+    domain: Setting | None,
 ) -> dict[str, str]:
     """What to write, by role."""
     possible = [*(["target_prob"] if policy is not None else []), *(MODELLED if model is not None else [])]
+    unknown = unknown_ratio(domain, model) if model is not None else "there is no model"
     if into is None:
+        possible += ["transition_ratio"] if unknown is None else []
         return {role: getattr(columns, role) for role in possible}
-    wanted = {role: name for role in ANNOTATED if (name := getattr(into, role)) is not None}
+    wanted = {role: name for role in WRITTEN if (name := getattr(into, role)) is not None}
+    if "transition_ratio" in wanted:
+        if unknown is not None:
+            raise UsageError(f"into= names transition_ratio, which cannot be had: {unknown}")
+        if "r_hat" not in wanted:
+            raise UsageError("into= names transition_ratio without r_hat, which belongs to it")
+        possible.append("transition_ratio")
     missing = [role for role in wanted if role not in possible]
     if missing or not wanted:
         needs = "a policy=" if "target_prob" in missing else "a model="

@@ -18,6 +18,7 @@ from offpolicy.fitters.tabular_values import Tables, TabularValues
 from offpolicy.grid import Grid, OutsideGridError
 from offpolicy.problem import Problem
 from offpolicy.protocols import Floats, Policy, States, ValueModel
+from offpolicy.transition_ratio import TransitionRatio
 
 #: Rows a policy or model of any kind is asked for at a time.
 BATCH_ROWS = 1 << 18
@@ -53,6 +54,7 @@ class Annotator:
     episode: str | None
     first_step: int
     threads: int
+    ratio: TransitionRatio | None = None
     groups: list[tuple[Tables | None, list[Annotation]]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -73,6 +75,8 @@ class Annotator:
             found = self._at_once(frame, tables, group)
             for annotation, mine in zip(group, found, strict=True):
                 made = mine | self._asked(frame, annotation, [role for role in annotation.outputs if role not in mine])
+                if "transition_ratio" in made:
+                    made |= self._with_a_known_ratio(frame, annotation, made)
                 columns |= {name: made[role] for role, name in annotation.outputs.items()}
         return pl.DataFrame({name: pl.Series(name, column) for name, column in columns.items()})
 
@@ -115,6 +119,19 @@ class Annotator:
             episode = frame[self.episode][outside.row] if self.episode else None
             raise BadLogError([outside.problem(episode, frame[self.step][outside.row], self.states)]) from None
 
+    def _with_a_known_ratio(
+        self, frame: pl.DataFrame, annotation: Annotation, made: dict[str, Floats]
+    ) -> dict[str, Floats]:
+        """DR's term, with Q̂ for R̂ and no V̂ of the next state, where the model has no P̂ of its own."""
+        unknown = np.isnan(made["transition_ratio"])
+        if not unknown.any():
+            return {}
+        q_hat = made["q_hat"] if "q_hat" in made else self._asked(frame, annotation, ["q_hat"])["q_hat"]
+        return {
+            "transition_ratio": np.where(unknown, 0.0, made["transition_ratio"]),
+            "r_hat": np.where(unknown, q_hat, made["r_hat"]),
+        }
+
     def _asked(self, frame: pl.DataFrame, annotation: Annotation, roles: Sequence[str]) -> dict[str, Floats]:
         """What no table says, by asking for some rows at a time."""
         if not roles:
@@ -141,6 +158,9 @@ class Annotator:
             asked["q_hat"] = model.q_hat(states, actions, steps) if "q_hat" in roles else None
             asked["v_hat"] = model.v_hat(states, steps) if "v_hat" in roles else None
             asked["r_hat"] = model.r_hat(states, actions) if "r_hat" in roles else None
+        if "transition_ratio" in roles:
+            assert self.ratio is not None
+            asked["transition_ratio"] = self.ratio(frame, model, states, actions)
         return {role: _column(role, asked[role], n) for role in roles}
 
     def _rows(self, frame: pl.DataFrame) -> tuple[States, NDArray[np.int64], NDArray[np.int64]]:

@@ -107,6 +107,11 @@ class Grid:
             raise OutsideGridError(row, i, columns[i][row], (low, high)) from None
         return cells
 
+    @property
+    def parts_whole_numbers(self) -> bool:
+        """True if no two states of whole numbers are in one cell: floor(scale · x + ½) differs if scale ≥ 1."""
+        return all(abs(scale) >= 1 for scale in self.scale)
+
     def centers(self, index: NDArray[np.integer]) -> Floats:
         """The (n, k) states in the middle of cells."""
         cells = np.stack(np.unravel_index(index, self.size), axis=1)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -167,6 +168,41 @@ class SparseModel:
         """P̂ as `(start, next, probability)`: those of pair i = s·A + a are start[i] to start[i + 1] - 1."""
         return self.core.successors()
 
+    def probabilities(self, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike) -> Floats:
+        """P̂(s'|s, a), n values; NaN for a pair that only leads back to its state, as one never seen does.
+
+        >>> from offpolicy.mdp import SparseModel
+        >>> model = SparseModel.from_dense(rewards=[[0.0], [0.0]], transitions=[[[0.25, 0.5]], [[0.0, 1.0]]])
+        >>> model.probabilities([0, 0, 1], [0, 0, 0], [1, 0, 0])
+        array([0.5 , 0.25,  nan])
+        """
+        s, a, following = (
+            _within(values, size, name)
+            for values, size, name in (
+                (states, self.states, "states"),
+                (actions, self.actions, "actions"),
+                (next_states, self.states, "next_states"),
+            )
+        )
+        pair = s * self.actions + a
+        keys, probability, unseen = self._by_key
+        wanted = pair * self.states + following
+        place = np.searchsorted(keys, wanted).clip(0, len(keys) - 1)
+        found: Floats = np.where(keys[place] == wanted, probability[place], 0.0)
+        found[unseen[pair]] = np.nan
+        return found
+
+    @cached_property
+    def _by_key(self) -> tuple[NDArray[np.int64], Floats, NDArray[np.bool_]]:
+        """Successors by pair · |S| + s', their probabilities, and which pairs only lead back to their state."""
+        start, following, probability = self.successors()
+        count = np.diff(start)
+        pair = np.repeat(np.arange(len(count)), count)
+        order = np.lexsort((following, pair))
+        back = (following == pair // self.actions) & (probability == 1)
+        unseen = np.bincount(pair[back], minlength=len(count)) > 0
+        return (pair * self.states + following)[order], probability[order], unseen
+
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
@@ -271,6 +307,13 @@ def _integers(values: ArrayLike, name: str, also: type = np.int64) -> NDArray[An
     if array.ndim != 1 or not (np.issubdtype(array.dtype, np.integer) or array.size == 0):
         raise UsageError(f"{name} must be a row of whole numbers, not {array.dtype} of shape {array.shape}")
     return np.ascontiguousarray(array, dtype=also if array.dtype == also else np.int64)
+
+
+def _within(values: ArrayLike, size: int, name: str) -> NDArray[np.int64]:
+    array = _integers(values, name)
+    if array.size and not (array.min() >= 0 and array.max() < size):
+        raise OffPolicyError(f"{name} must be from 0 to {size - 1}, not {array.min()} to {array.max()}")
+    return array
 
 
 def _floats(values: ArrayLike, name: str) -> Floats:

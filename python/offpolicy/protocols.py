@@ -48,6 +48,23 @@ class ValueModel(Protocol):
         ...
 
 
+class KnownTransitions(Protocol):
+    """P(s'|s, a), which a domain and a value model may offer: DR-v2 is unbiased where both do.
+
+    A domain tells the true P, and a value model tells P̂, with which it made V̂: V̂(s) = Σ_a π(a|s) (R̂(s, a) + γ Σ_s'
+    P̂(s'|s, a) V̂(s')), with one step less to go on the right. Both are about states, not about cells of several states.
+    """
+
+    def transition_probability(self, states: States, actions: Actions, next_states: States) -> Floats:
+        """The probability that the episode goes on in s', n values; that it ends is what these lack to 1.
+
+        A model gives NaN for a pair (s, a) that it knows nothing of, whatever s' is: DR-v2 then takes DR's term. One
+        that cannot tell P̂ at all raises `UnknownTransitionsError` with the reason, even for no rows; one whose V̂ obeys
+        the equation above only nearly may have `transition_remark`, a sentence for the notes of a result.
+        """
+        ...
+
+
 @runtime_checkable
 class Model(Protocol):
     """A fitted model of a domain."""

@@ -1,6 +1,9 @@
 """Trajectories, synthetic donors and the simulator."""
 
+import math
 import pickle
+from functools import cache
+from itertools import product
 
 import numpy as np
 import offpolicy as op
@@ -144,3 +147,58 @@ def test_the_domain_is_found_by_name_and_plots(domain):
 def test_options_without_a_meaning_are_refused(options):
     with pytest.raises(op.OffPolicyError, match=next(iter(options))):
         Kdd98(**options)
+
+
+def table_of(marginals):
+    """P_i(y|x, a) of single moves, from the expectations of the core."""
+
+    @cache
+    def rows(feature, action, value):
+        return dict(zip(marginals.values[feature], marginals.probability(feature, action, value), strict=True))
+
+    return lambda feature, action, x, y: rows(feature, action, x).get(y, 0.0)
+
+
+def test_transition_ratios_are_the_products_of_both_tables():
+    domain = op.domain("kdd98", path="", donors=300)
+    log = domain.simulate(domain.behavior, 120, seed=3)
+    train, test = log.filter(pl.col("episode") < 80), log.filter(pl.col("episode") >= 80)
+    model = domain.evaluation_fitter.fit(train, domain)
+    values = model.values(domain.behavior, domain.horizon, domain.discount)
+    annotated = op.annotate(test, domain.behavior, values, op.Columns.of(domain), domain=domain)
+    true, fitted = table_of(domain.model.marginals), table_of(model.marginals)
+    seen = [set(train.select("action", name).iter_rows()) for name in FEATURES]
+    known = 0
+    for row in annotated.iter_rows(named=True):
+        moves = [(i, row["action"], row[name], row[f"next_{name}"]) for i, name in enumerate(FEATURES)]
+        if all((a, x) in seen[i] for i, a, x, _ in moves):
+            expected = math.prod(fitted(*move) for move in moves) / math.prod(true(*move) for move in moves)
+            known += 1
+        else:
+            expected = 0.0
+            assert row["r_hat"] == row["q_hat"]
+        assert row["transition_ratio"] == pytest.approx(expected, rel=1e-12, abs=1e-300)
+    assert known > 500
+    assert known < annotated.height
+
+
+def test_the_probabilities_of_all_next_states_add_to_one():
+    domain = op.domain("kdd98", path="", donors=300)
+    marginals, start = domain.model.marginals, np.zeros(len(FEATURES))
+    for action in range(0, domain.actions, 5):
+        possible = [values[marginals.probability(i, action, start[i]) > 0] for i, values in enumerate(marginals.values)]
+        following = np.array(list(product(*possible)))
+        n = len(following)
+        p = domain.transition_probability(np.tile(start, (n, 1)), np.full(n, action), following)
+        assert p.sum() == pytest.approx(1, abs=1e-12)
+        assert (p > 0).all()
+        assert (domain.transition_probability(np.tile(start, (n, 1)), np.full(n, action), following + 0.5) == 0).all()
+
+
+def test_cross_fit_has_the_ratio_and_tells_of_the_particles():
+    domain = op.domain("kdd98", path="", donors=200)
+    log = domain.simulate(domain.behavior, 60, seed=1)
+    cf = op.cross_fit(log, domain, policy=domain.behavior, fitter=domain.evaluation_fitter, estimators=["dr-v2"])
+    (note,) = (note for note in cf.notes if "P̂/P" in note)
+    assert note.startswith("dr-v2 has P̂/P of every transition, with P of domain 'kdd98'")
+    assert note.endswith("V̂ comes from particles, whose error is left as a bias of dr-v2")

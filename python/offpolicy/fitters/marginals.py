@@ -9,6 +9,8 @@ A value that was never seen with an action moves under it as under all actions t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,8 @@ from offpolicy.protocols import Actions, Floats, States
 
 #: A state as the numbers of its features' values: (n, k).
 Numbers = NDArray[np.uint32]
+#: Moves of a feature: action, value number before and after, and how often.
+Moves: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32], Floats]
 #: Moves are counted in a table, unless it would have more than so many places a move; then they are sorted.
 DENSE = 4
 
@@ -39,6 +43,8 @@ class Marginals:
     values: tuple[Floats, ...]
     spread: Floats  # the standard deviation of each feature, or 1 where it has none: a unit for distances
     table: _core.Marginals
+    moves: tuple[Moves, ...]  # what the table is made of
+    seen: tuple[NDArray[np.bool_], ...]  # of each feature, which values were seen with which actions, (actions, values)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -60,6 +66,37 @@ class Marginals:
             self.numbers(states), np.asarray(actions, dtype=np.uint32), rng.random((len(states), len(self.values)))
         )
         return self.states(next_numbers)
+
+    def move_probability(self, states: States, actions: Actions, next_states: States) -> Floats:
+        """P̂(s'|s, a), n values; 0 where a feature of s' has a value that none ever had."""
+        before, after = (self.numbers(each).astype(np.int64) for each in (states, next_states))
+        found = np.ones(len(states))
+        for i, (values, (codes, shares, moved)) in enumerate(zip(self.values, self._shares, strict=True)):
+            x, y, size = before[:, i], after[:, i], len(values)
+            row = np.asarray(actions, dtype=np.int64) * size + x
+            place = np.searchsorted(codes, row * size + y).clip(0, len(codes) - 1)
+            share = np.where(codes[place] == row * size + y, shares[place], 0.0)
+            found *= np.where(moved[row], share, x == y) * (values[y] == next_states[:, i])
+        return found
+
+    @cached_property
+    def _shares(self) -> list[tuple[NDArray[np.int64], Floats, NDArray[np.bool_]]]:
+        """Of each feature the moves by (a · size + x) · size + y, their P̂_i(y|x, a), and which (a, x) move at all."""
+        found = []
+        for size, (a, x, y, count), seen in zip(self.sizes, self.moves, self.seen, strict=True):
+            row = a.astype(np.int64) * size + x
+            total = np.bincount(row, weights=count, minlength=seen.size)
+            order = np.lexsort((y, row))
+            found.append(((row * size + y)[order], (count / total[row])[order], total > 0))
+        return found
+
+    def is_seen(self, states: States, actions: Actions) -> NDArray[np.bool_]:
+        """True where each feature's own value was seen with the action, so that nothing was put in its place."""
+        found = np.ones(len(states), dtype=bool)
+        numbers = self.numbers(states)
+        for i, (values, seen) in enumerate(zip(self.values, self.seen, strict=True)):
+            found &= seen[actions, numbers[:, i]] & (values[numbers[:, i]] == states[:, i])
+        return found
 
     def expected(self, feature: int, f: Floats) -> Floats:
         """Σ_y P̂_i(y|x, a) f(y): an (actions, values) array."""
@@ -90,18 +127,21 @@ class MoveCounts:
         """The tables of all that was counted; an `unseen` value may "pool" the actions or "stay"."""
         if not self.moves or not all(self.moves):
             raise OffPolicyError("there is no transition to count: the log is empty, or no next state is known")
-        values, spread, tables = [], [], []
+        values, spread, tables, seen = [], [], [], []
         for a, x, y, count in (_tally(*_joined(moves)) for moves in self.moves):
             known = np.unique(np.concatenate([x, y]))
             values.append(known)
             mean = np.average(x, weights=count)
             spread.append(np.sqrt(np.average((x - mean) ** 2, weights=count)) or 1.0)
+            counted = np.zeros((actions, len(known)), dtype=bool)
+            counted[a, np.searchsorted(known, x)] = True
+            seen.append(counted)
             if unseen == "pool":
                 a, x, y, count = _pooled(a, x, y, count, actions)
             before, after = np.searchsorted(known, x), np.searchsorted(known, y)
             tables.append((a.astype(np.uint32), before.astype(np.uint32), after.astype(np.uint32), count))
         made = _core.Marginals(actions, [len(known) for known in values], tables)
-        return Marginals(tuple(values), np.array(spread), made)
+        return Marginals(tuple(values), np.array(spread), made, tuple(tables), tuple(seen))
 
 
 def _joined(moves: list[tuple[Actions, Floats, Floats, Floats]]) -> tuple[Actions, Floats, Floats, Floats]:

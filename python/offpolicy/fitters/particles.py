@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,6 +153,8 @@ class ParticleValues:
     discount: float
     additive: list[Additive]
     rest: list[Floats]
+    #: V̂ = Σ π (R̂ + γ Σ P̂ V̂) holds but for what particles and neighbours miss of D.
+    transition_remark: ClassVar[str] = "V̂ comes from particles, whose error is left as a bias of dr-v2"
 
     @property
     def horizon(self) -> int:
@@ -189,6 +191,12 @@ class ParticleValues:
     def r_hat(self, states: States, actions: Actions) -> Floats:
         """R̂(s, a), n values."""
         return self.reward(states, np.asarray(actions))
+
+    def transition_probability(self, states: States, actions: Actions, next_states: States) -> Floats:
+        """P̂(s'|s, a), n values; NaN where a feature's value was never seen with the action."""
+        actions, marginals = np.asarray(actions), self.layers.marginals
+        seen = marginals.is_seen(states, actions)
+        return np.where(seen, marginals.move_probability(states, actions, next_states), np.nan)
 
     def every_action(self, states: States, step: Step) -> Floats:
         """Q̂(s, ·), (n, actions) values."""

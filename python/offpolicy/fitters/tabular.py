@@ -73,7 +73,7 @@ class Tabular:
             seen.note(cells, batch)
             counts.add(cells, batch.action_column, batch.rewards, following, batch.terminal, batch.known)
         unseen = domain.reward_range[0] if self.unseen_reward is None else self.unseen_reward
-        return TabularModel(counts.model(unseen), aggregation, seen.representatives(), domain, names)
+        return TabularModel(counts.model(unseen), aggregation, seen.representatives(), domain, names, seen.whole)
 
     def _aggregation(self, domain: Setting) -> Aggregation:
         aggregate = self.aggregate if self.aggregate is not None else getattr(domain, "grid", None)
@@ -120,12 +120,12 @@ class _Seen:
     def __init__(self, aggregation: Aggregation) -> None:
         self.aggregation = aggregation
         self.states: States | None = None
-        self.whole = False
+        self.whole = True
         self.found = np.zeros(aggregation.cells, dtype=bool)
 
     def note(self, cells: NDArray[np.int64], batch: Transitions) -> None:
+        self.whole &= all(np.issubdtype(column.dtype, np.integer) for column in batch.state_columns)
         if isinstance(self.aggregation, Grid):
-            self.whole = all(np.issubdtype(column.dtype, np.integer) for column in batch.state_columns)
             return
         states = batch.states
         if self.states is None:
@@ -147,13 +147,14 @@ class _Seen:
 
 @dataclass(frozen=True, eq=False)
 class TabularModel:
-    """A fitted model; `sparse` has its numbers, `aggregation` its cells."""
+    """A fitted model; `sparse` has its numbers, `aggregation` its cells; `whole` states were stored as such."""
 
     sparse: SparseModel
     aggregation: Aggregation
     representatives: tuple[NDArray[np.int64], States]
     domain: Setting
     state_columns: tuple[str, ...]
+    whole: bool = False
 
     def values(self, policy: Policy, horizon: int, discount: float) -> TabularValues:
         """The finite-horizon values of a policy."""
@@ -166,7 +167,14 @@ class TabularModel:
         closer = [looks_closer(policy, self.aggregation, self.sparse.actions) for policy in policies]
         return [
             TabularValues(
-                self.sparse, self.aggregation, lanes, lane, discount, self.state_columns, policy if close else None
+                sparse=self.sparse,
+                aggregation=self.aggregation,
+                lanes=lanes,
+                lane=lane,
+                discount=discount,
+                state_columns=self.state_columns,
+                policy=policy if close else None,
+                whole=self.whole,
             )
             for (lanes, lane), policy, close in zip(found, policies, closer, strict=True)
         ]

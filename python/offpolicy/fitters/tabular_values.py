@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from offpolicy import _core
 from offpolicy.aggregation import Aggregation
-from offpolicy.errors import OffPolicyError
+from offpolicy.errors import OffPolicyError, UnknownTransitionsError
+from offpolicy.grid import Grid
 from offpolicy.mdp import SparseModel
 from offpolicy.policies import TabularPolicy
 from offpolicy.protocols import Actions, Floats, Policy, States, Step, ValueModel
@@ -29,6 +30,7 @@ class TabularValues:
     discount: float
     state_columns: tuple[str, ...] = ()
     policy: Policy | None = None  # asked at each state, where it tells two states of a cell apart
+    whole: bool = False  # the states of the log were whole numbers
     _tables: Tables = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -63,6 +65,17 @@ class TabularValues:
     def r_hat(self, states: States, actions: Actions) -> Floats:
         """R̂(s, a)."""
         return self._column(3, self.aggregation.index(states), actions, 0)
+
+    def transition_probability(self, states: States, actions: Actions, next_states: States) -> Floats:
+        """P̂(s'|s, a); NaN for a pair never seen. It is that of a state only where every state has its own cell."""
+        if not (isinstance(self.aggregation, Grid) and self.aggregation.parts_whole_numbers):
+            raise UnknownTransitionsError("several states may share a cell of the tabular model, whose P̂ is of cells")
+        if not self.whole:
+            raise UnknownTransitionsError("the tabular model was fitted to states that are not stored as whole numbers")
+        if not all(np.array_equal(given, np.rint(given)) for given in (states, next_states)):
+            raise OffPolicyError("the tabular model knows P̂ of whole numbers, and was asked for other states")
+        cells, following = self.aggregation.index(states), self.aggregation.index(next_states)
+        return self.sparse.probabilities(cells, actions, following)
 
     def is_beside(self, other: ValueModel | None) -> bool:
         """True if these values are the next to another's, so that both can be looked up at once."""

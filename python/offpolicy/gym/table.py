@@ -117,6 +117,14 @@ class TableDomain(Domain):
         cell = state, actions, outcome
         return table.next_state[cell][:, None], table.reward[cell], table.ended[cell]
 
+    def transition_probability(self, states: States, actions: Actions, next_states: States) -> Floats:
+        """P(s'|s, a) of an episode that goes on, n values."""
+        table, state = self.table, states[:, 0]
+        cell = state.astype(np.int64), actions
+        leads = (table.next_state[cell] == next_states) & ~table.ended[cell]
+        found: Floats = np.where(leads, table.probability[cell], 0.0).sum(axis=1)
+        return found
+
     def exact_values(self, policy: Policy) -> tuple[Floats, Floats]:
         """Q_t and V_t of a policy, (horizon, states, actions) and (horizon, states), by backward induction."""
         table, states = self.table, np.arange(self.grid.cells)[:, None]

@@ -12,13 +12,14 @@ from offpolicy.testing.faults import Faults
 from offpolicy.testing.logs import check_log
 from offpolicy.testing.policies import check_policy
 from offpolicy.testing.spaces import check_grid, check_legal
+from offpolicy.testing.transition_laws import check_law
 
 
 def check_domain(domain: Any, episodes: int = 200, seed: int = 0) -> None:
     """Raises a `ConformanceError` with everything that breaks the protocol of a domain; None is good news.
 
     Asks the domain as simulations, fitters and policies would: its attributes, first states, steps, legal actions,
-    policies, grid, and a log of some episodes.
+    policies, grid, transition probabilities where it has them, and a log of some episodes.
 
     >>> from dataclasses import replace
     >>> from offpolicy.testing import Walk, check_domain
@@ -35,6 +36,8 @@ def check_domain(domain: Any, episodes: int = 200, seed: int = 0) -> None:
         states, ended = visited(domain, seed)
         legal = check_legal(faults, domain, states)
         sound = check_dynamics(faults, domain, states, legal, seed)
+        if sound:
+            check_law(faults, domain, states, legal, seed)
         named = {"behavior": domain.behavior, **_others(domain)}
         for name, policy in named.items():
             usable = check_policy(faults, policy, f"policy {name!r}", states, domain.actions, legal, domain.horizon)

@@ -13,6 +13,7 @@ import polars as pl
 from offpolicy.protocols import Model, Policy, States
 from offpolicy.testing.faults import Faults
 from offpolicy.testing.policies import check_policy
+from offpolicy.testing.transition_laws import check_model_law
 from offpolicy.testing.values import SAME, check_values
 from offpolicy.testing.walk import START, Walk
 
@@ -142,6 +143,7 @@ def _values(faults: Faults, model: Any, domain: Any, log: pl.DataFrame) -> None:
         with faults.calling("values", who):
             values = model.values(policy, domain.horizon, domain.discount)
             check_values(faults, values, who, policy, states, actions, steps, domain)
+            check_model_law(faults, values, who, domain, log)
             apart.append(values.v_hat(states, steps))
     if isinstance(domain, Walk) and len(apart) == len(named):
         faults.expect(

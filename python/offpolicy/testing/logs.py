@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from offpolicy.check import check
+from offpolicy.columns import Columns
 from offpolicy.evaluate import evaluate
 from offpolicy.policies import TOLERANCE
 from offpolicy.protocols import Policy
@@ -15,6 +16,10 @@ from offpolicy.testing.attributes import RESERVED
 from offpolicy.testing.faults import Faults
 
 INHERIT = "name offpolicy.protocols.Domain as base and inherit its simulate"
+
+
+#: What `terminal` says has a rule of its own here.
+UNMARKED = Columns(terminal=None)
 
 
 def check_log(faults: Faults, domain: Any, policy: Policy, episodes: int, seed: int) -> None:
@@ -30,7 +35,7 @@ def check_log(faults: Faults, domain: Any, policy: Policy, episodes: int, seed: 
             "the same seed gives the same log",
             "take all randomness from the rng that is given, and keep nothing between calls",
         )
-        report = check(log)
+        report = check(log, columns=UNMARKED)
         if not faults.expect(
             report.ok,
             "log-check",
@@ -42,7 +47,7 @@ def check_log(faults: Faults, domain: Any, policy: Policy, episodes: int, seed: 
         _episodes(faults, domain, log, episodes)
         _states_go_on(faults, domain, log)
         _probabilities(faults, domain, policy, log)
-        value, by_hand = evaluate(log, estimators=["mc"], discount=domain.discount)["mc"].value, _mc(log, domain)
+        value, by_hand = _value(log, domain), _mc(log, domain)
         faults.expect(
             value is not None and abs(value - by_hand) <= 1e-9 * max(1.0, abs(by_hand)),
             "log-evaluate",
@@ -50,6 +55,10 @@ def check_log(faults: Faults, domain: Any, policy: Policy, episodes: int, seed: 
             "steps count from 0, and evaluate reads rewards and steps as they are meant",
             INHERIT,
         )
+
+
+def _value(log: pl.DataFrame, domain: Any) -> float | None:
+    return evaluate(log, estimators=["mc"], discount=domain.discount, columns=UNMARKED)["mc"].value
 
 
 def _has_columns(faults: Faults, domain: Any, log: Any) -> bool:

@@ -75,6 +75,14 @@ class Walk(Domain):
         rewards = np.where(places == PLACES - 1, PRIZE, np.where(move == 0, 0.0, -COST))
         return places[:, None], rewards, (places <= 0) | (places >= PLACES - 1)
 
+    def transition_probability(self, states: States, actions: Actions, next_states: States) -> Floats:
+        """P(s'|s, a) of a walk that goes on; nothing goes on at an end, or beyond."""
+        places, then = states[:, 0], next_states[:, 0]
+        inside = np.isin(places, np.arange(1, PLACES - 1)) & np.isin(then, np.arange(1, PLACES - 1))
+        moves, _ = self._model()
+        found: Floats = np.where(inside, moves[np.where(inside, places, 0), actions, np.where(inside, then, 0)], 0.0)
+        return found
+
     def exact_values(self, policy: Policy) -> tuple[Floats, Floats]:
         """Q_t and V_t of a policy, (horizon, places, actions) and (horizon, places), by backward induction."""
         places = np.arange(PLACES)[:, None]

@@ -156,6 +156,10 @@ class Kdd98(Domain):
                 rewards[rows] += residuals[(place[rows] * len(residuals)).astype(int)]
         return next_states.astype(np.int64), rewards, np.zeros(len(states), dtype=bool)
 
+    def transition_probability(self, states: States, actions: Actions, next_states: States) -> Floats:
+        """P(s'|s, a) = Π_i P_i(s'_i | s_i, a), n values."""
+        return self.model.marginals.move_probability(states, actions, next_states)
+
     def plot(self, log: pl.DataFrame, episode: int) -> Any:
         """The features of a donor over the campaigns, with mailings and gifts: an Altair chart."""
         from offpolicy_kdd98.picture import picture
