@@ -3,17 +3,22 @@
 `policies` has a row a target policy:
 
     ess, largest_share, mean_weight   of the final weights c_H: (Σc)²/Σc², max c/Σc, Σc/n (1 in expectation)
+    predicted_ess                     ESS as the ratios of single steps predict it (`predicted`)
+    predicted_leaning                 their skewness γ as that predicts it, γ²/n, in logs of several steps
+    enough_alpha                      the share of π0 in a mixture that the log can carry, by these two
     carried_until                     the last step t with ESS_t of at least 100
-    k_hat, k_limit                    the shape of their tail, and up to where it is good (`pareto`)
+    k_hat, k_limit                    the shape of their tail (`pareto`), and up to where it is good
     mean_ratio                        mean of ρ_t over all steps (at most 1 in expectation)
     log10_e_value                     evidence that it is above 1, so that logged probabilities are wrong (`e_value`)
     control_variate, control_error    mean of Σγ^{t−1}(c_t Q̂ − c_{t−1} V̂), 0 in expectation, and its standard error
     variance_ratio                    variance of step-is over that of dr
     leader                            the episode with the largest weight
+    cut_off_bias                      how far the rewards that truncated episodes lack can move an estimate
 
-`steps` has a row a policy and step t: `running` episodes, `ess`, `mean_weight`, `mean_ratio`. `leverage` tells how
-much of an estimate's variance one trajectory has, and how estimates move without the largest weights; `lengths` how
-many episodes have which length.
+`steps` has a row a policy and step t: `running` episodes, `ess`, `predicted_ess`, `mean_weight`, `mean_ratio`,
+`mean_squared_ratio`. `leverage` tells how much of an estimate's variance one trajectory has, how skewed the
+trajectories' values are, and how estimates move without the largest weights; `lengths` how many episodes have which
+length.
 """
 
 from __future__ import annotations
@@ -23,20 +28,24 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from offpolicy.diagnostics import e_value, leverage, pareto
+from offpolicy.diagnostics import e_value, leverage, pareto, predicted
+from offpolicy.protocols import Floats
+from offpolicy.verdict import ENOUGH, HEAVY
 
 #: Steps in a JSON document.
 MOST_STEPS = 200
-#: What an effective sample size must be to carry an estimate.
-CARRIES = 100
 
 POLICIES = {
     "policy": pl.String,
     "ess": pl.Float64,
     "largest_share": pl.Float64,
     "mean_weight": pl.Float64,
+    "predicted_ess": pl.Float64,
+    "predicted_leaning": pl.Float64,
+    "enough_alpha": pl.Float64,
     "carried_until": pl.Int64,
     "k_hat": pl.Float64,
     "k_limit": pl.Float64,
@@ -46,14 +55,17 @@ POLICIES = {
     "control_error": pl.Float64,
     "variance_ratio": pl.Float64,
     "leader": pl.String,
+    "cut_off_bias": pl.Float64,
 }
 STEPS = {
     "policy": pl.String,
     "step": pl.Int64,
     "running": pl.Int64,
     "ess": pl.Float64,
+    "predicted_ess": pl.Float64,
     "mean_weight": pl.Float64,
     "mean_ratio": pl.Float64,
+    "mean_squared_ratio": pl.Float64,
 }
 
 
@@ -67,7 +79,7 @@ class Diagnostics:
     @cached_property
     def policies(self) -> pl.DataFrame:
         """A row a policy."""
-        return pl.DataFrame([_policy(*item, self.outcome) for item in self._weights], POLICIES)
+        return pl.DataFrame([_policy(*item, self.outcome, self.lengths) for item in self._weights], POLICIES)
 
     @cached_property
     def steps(self) -> pl.DataFrame:
@@ -116,24 +128,29 @@ class Diagnostics:
         return {"shortest": int(length[0]), "median": int(length[at]), "mean": mean, "longest": int(length[-1])}
 
 
-def _policy(name: str, weights: dict[str, Any], outcome: dict[str, Any]) -> dict[str, Any]:
+def _policy(name: str, weights: dict[str, Any], outcome: dict[str, Any], lengths: pl.DataFrame) -> dict[str, Any]:
     n, found = outcome["episodes"], weights["diagnosis"]
     row: dict[str, Any] = {"policy": name, "mean_weight": weights["mean"]}
     row |= {key: weights[key] for key in ("ess", "largest_share")}
     if found is None:
         return row
-    carried = np.flatnonzero(np.array(found["ess"]) >= CARRIES)
+    carried = np.flatnonzero(np.array(found["ess"]) >= ENOUGH)
     mean, error = found["control"] or (None, None)
+    spread = _spread(found, _running(n, lengths) / n)
     return row | {
+        "predicted_ess": float(predicted.sizes(n, spread)[-1]),
+        "predicted_leaning": predicted.leaning(n, spread),
+        "enough_alpha": predicted.enough_alpha(n, spread, ENOUGH),
         "carried_until": int(carried[-1]) + 1 if len(carried) else None,
         "k_hat": pareto.shape(np.array(found["largest"])),
-        "k_limit": pareto.limit(n),
+        "k_limit": HEAVY,
         "mean_ratio": None if found["excess"] is None else 1 + found["excess"] / outcome["steps"],
         "log10_e_value": e_value.log10_e_value(found["excess"], found["squared_excess"]),
         "control_variate": mean and mean["value"],
         "control_error": error and error["value"],
         "variance_ratio": found["variance_ratio"],
         "leader": _id(found["leaders"][0]["episode"]) if found["leaders"] else None,
+        "cut_off_bias": found["cut_off_bias"],
     }
 
 
@@ -141,11 +158,24 @@ def _steps(name: str, weights: dict[str, Any], n: int, lengths: pl.DataFrame) ->
     found = weights["diagnosis"]
     if found is None:
         return pl.DataFrame(schema=STEPS)
-    ended = np.zeros(len(found["ess"]) + 1, dtype=np.int64)
+    running = _running(n, lengths)
+    columns = {key: found[key] for key in ("ess", "mean_weight", "mean_ratio", "mean_squared_ratio")}
+    columns["predicted_ess"] = predicted.sizes(n, _spread(found, running / n))
+    named = {"policy": name, "step": range(1, len(running) + 1), "running": running} | columns
+    return pl.DataFrame({key: named[key] for key in STEPS}, STEPS)
+
+
+def _running(n: int, lengths: pl.DataFrame) -> npt.NDArray[np.int64]:
+    """How many episodes run at each step."""
+    ended = np.zeros(int(lengths["length"][-1]) + 1, dtype=np.int64)
     ended[lengths["length"].to_numpy()] = lengths["episodes"].to_numpy()
-    columns = {key: found[key] for key in ("ess", "mean_weight", "mean_ratio")}
-    running = n - np.cumsum(ended)[:-1]
-    return pl.DataFrame({"policy": name, "step": range(1, len(running) + 1), "running": running} | columns, STEPS)
+    running: npt.NDArray[np.int64] = n - np.cumsum(ended)[:-1]
+    return running
+
+
+def _spread(found: dict[str, Any], running: Floats) -> Floats:
+    mean, mean_square = (np.array(found[name], dtype=np.float64) for name in ("mean_ratio", "mean_squared_ratio"))
+    return predicted.spread(running, mean, mean_square)
 
 
 def _moved(row: dict[str, Any], name: str, outcome: dict[str, Any]) -> dict[str, Any]:

@@ -4,9 +4,11 @@
     without the k largest    Σ' x_i / (n − k),                              wis: Σ' c_i G_i / Σ' c_i
     capped at the tenth      mean of v_i + (x_i − v_i) min(1, c_(10)/c_i),  wis: min(c_i, c_(10)) in the place of c_i
 
+    skewness                 mean (x_i − x̄)³ / (mean (x_i − x̄)²)^{3/2},      weighted estimators: of ψ_i
+
 ψ_i are influence values, known after a second reading; Σ' leaves out the k trajectories with the largest weights; v_i
-is V̂(s_1) for the doubly robust estimators and 0 for the others. `step-wis`, `wdr` and `magic` have a concentration at
-most: what a trajectory adds to them depends on every step of all others.
+is V̂(s_1) for the doubly robust estimators and 0 for the others. `step-wis` and `wdr` have the first and the last alone,
+`magic` has none: what a trajectory adds to them depends on every step of all others.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ SCHEMA = {
     "estimator": pl.String,
     "value": pl.Float64,
     "concentration": pl.Float64,
+    "skewness": pl.Float64,
     "without_largest": pl.Float64,
     "without_ten": pl.Float64,
     "capped": pl.Float64,
@@ -59,7 +62,8 @@ def moved(
 ) -> dict[str, Any]:
     """A row of the table, for what the core found of an estimator; None where f64 or the leaders do not tell."""
     estimator, value = found["estimator"], found["value"]["value"]
-    row = {"policy": policy, "estimator": estimator, "value": value, "concentration": found["concentration"]}
+    row = {"policy": policy, "estimator": estimator, "value": value}
+    row |= {name: found[name] for name in ("concentration", "skewness")}
     weights = [leader["weight"]["value"] for leader in leaders]
     parts = None if value is None or None in weights else _parts(estimator, value, n, mean_weight, leaders)
     if parts is None:

@@ -8,7 +8,7 @@ largest value,
     θ_j = 1/x* + (1 − √(m/(j − ½))) / (3q),    k(θ) = mean ln(1 − θx),    ℓ(θ) = M (ln(−θ/k) − k − 1)
     θ̂ = Σ_j θ_j w_j,    w_j ∝ exp ℓ(θ_j),    k̂ = (M k(θ̂) + 10 · ½) / (M + 10)
 
-where the last step draws k̂ of few weights towards ½. Good is k̂ below min(1 − 1/log10 n, 0.7). Products of the same
+where the last step draws k̂ of few weights towards ½. Products of the same
 ratios in another order differ by rounding: such weights are equal, and those equal to the next one are not in its tail.
 """
 
@@ -55,12 +55,3 @@ def shape(largest: Floats) -> float | None:
     best = float(weights @ theta / weights.sum())
     found = float(np.log1p(-best * x).mean())
     return (m * found + PRIOR * 0.5) / (m + PRIOR)
-
-
-def limit(n: int) -> float:
-    """The largest k̂ that is good: with few trajectories a tail is seen too seldom.
-
-    >>> limit(100), limit(10**6)
-    (0.5, 0.7)
-    """
-    return min(1 - 1 / math.log10(n), 0.7) if n > 10 else 0.0
