@@ -350,7 +350,7 @@ class Told:
 
 def test_horizon_and_discount_are_the_domains_unless_given(walked):
     told = Told()
-    cf = cross(walked, fitter=told, horizon=20, discount=0.5)
+    cf = cross(walked, fitter=told, horizon=20, discount=0.5, truncation="as-terminal")
     assert (told.horizon, told.discount, told.actions) == (20, 0.5, 3)
     assert (cf.evaluation.horizon, cf.evaluation.settings["discount"]) == (20, 0.5)
     cf = cross(walked, fitter=told)

@@ -103,6 +103,7 @@ def test_the_document_holds_settings_estimates_and_folds(walked):
         "seed": 7,
         "fitter": "tabular",
         "domain": "walk",
+        "transition_ratio": True,
         "behavior": None,
         "smoothing": None,
     }
@@ -246,9 +247,9 @@ def car_cross(path, **options):
         (["--behavior", "counts", "--smoothing", 0.5, "--discount", 0.9],
          {"behavior": "counts", "smoothing": 0.5, "discount": 0.9}),
         (["--fitter-set", "unseen-reward=-0.5"], {"fitter": op.fitter("tabular", unseen_reward=-0.5)}),
-        (["--horizon", 20, "--confidence", 0.9, "--interval", "hoeffding", "--reward-range=-1,0", "--ratio-bound", 2],
-         {"horizon": 20, "confidence": 0.9, "interval": "hoeffding",
-          "bounds": op.Bounds(reward=(-1.0, 0.0), ratio=2.0)}),
+        (["--horizon", 20, "--truncation", "as-terminal"], {"horizon": 20, "truncation": "as-terminal"}),
+        (["--confidence", 0.9, "--interval", "hoeffding", "--reward-range=-1,0", "--ratio-bound", 2],
+         {"confidence": 0.9, "interval": "hoeffding", "bounds": op.Bounds(reward=(-1.0, 0.0), ratio=2.0)}),
     ],
 )  # fmt: skip
 def test_json_is_what_python_gives(car_log, arguments, options):

@@ -13,9 +13,13 @@ from logs import file_pieces
 from offpolicy.cli import commands
 from offpolicy.protocols import LoggedDomain
 
-#: What only one of them has, and why: folds need a seed and several estimators can share them, while candidates have
-#: splits of their own, and one estimator decides.
-CROSS_FIT, IMPROVE = {"policy", "folds", "seed", "estimators"}, {"generator", "estimator", "caution"}
+#: What only one of them has, and why: folds need a seed, can keep the episodes of a cluster together, several
+#: estimators can share them, and their values may be those of a task that goes on, while candidates have splits of
+#: their own, by episode, and one estimator decides.
+CROSS_FIT, IMPROVE = (
+    {"cluster", "continuing", "policy", "folds", "seed", "estimators"},
+    {"generator", "estimator", "caution", "against", "require"},
+)
 #: `improve` has a split even if nobody asks for one, and V − Cσ unless an interval is asked for.
 OTHER_DEFAULTS = {"train_fraction", "interval", "confidence"}
 
@@ -58,14 +62,15 @@ class Told:
 
 def test_horizon_and_discount_are_the_domains_unless_given():
     told = Told()
-    best = op.improve(LOG, WALK, generator="mixture", fitter=told, horizon=20, discount=0.5)
+    longer = {"discount": 0.5, "truncation": "as-terminal"}
+    best = op.improve(LOG, WALK, generator="mixture", fitter=told, horizon=20, **longer)
     assert set(told.seen) == {(20, 0.5, "walk")}
-    own = op.evaluate(LOG, discount=0.5, horizon=20, estimators=["mc"])["mc"]
+    own = op.evaluate(LOG, horizon=20, estimators=["mc"], **longer)["mc"]
     assert (best.behavior.value, best.behavior.std_error) == (own.value, own.std_error)
     assert (best.settings["horizon"], best.settings["discount"]) == (20, 0.5)
     setting = LoggedDomain(("place",), 3, 20, WALK.reward_range, 0.5)
-    assert by_policies(horizon=20, discount=0.5).candidates.equals(
-        op.improve(LOG, setting, generator=POLICIES, estimator="step-is").candidates
+    assert by_policies(horizon=20, **longer).candidates.equals(
+        op.improve(LOG, setting, generator=POLICIES, estimator="step-is", truncation="as-terminal").candidates
     )
     plain = by_policies()
     assert (plain.settings["horizon"], plain.settings["discount"]) == (WALK.horizon, WALK.discount)
@@ -184,7 +189,10 @@ def test_fitters_and_generators_are_called_by_their_own_words():
     ("arguments", "options"),
     [
         (["--behavior", "counts", "--smoothing", 0.5], {"behavior": "counts", "smoothing": 0.5}),
-        (["--discount", 0.5, "--horizon", 30], {"discount": 0.5, "horizon": 30}),
+        (
+            ["--discount", 0.5, "--horizon", 30, "--truncation", "as-terminal"],
+            {"discount": 0.5, "horizon": 30, "truncation": "as-terminal"},
+        ),
         (["--order", "any"], {"order": "any"}),
         (["--fitter-set", "unseen-reward=-0.5"], {"fitter": op.fitter("tabular", unseen_reward=-0.5)}),
         (["--column", "state=worn"], {"columns": op.Columns(state=("worn",))}),

@@ -9,7 +9,7 @@ import pytest
 from charts import Drawn
 from offpolicy.experiments import figures, reproduction
 from offpolicy.experiments.errors import Errors
-from offpolicy.experiments.safe_improvement import CAUTIONS, ESTIMATORS, PANELS, Gains
+from offpolicy.experiments.safe_improvement import CAUTIONS, ESTIMATORS, PANELS, RULES, Gains
 
 SIZES, TOTAL, ALPHAS = (10, 50, 90), 100, (0.0, 0.25, 0.5, 0.75)
 SPLIT, WHOLE = ("step-is", "step-wis", "dr", "dr-bsl", "reg"), ("step-is", "step-wis", "dr-bsl")
@@ -133,18 +133,29 @@ def test_gains_are_those_of_the_runs_with_a_panel_for_good_and_for_bad_candidate
     sizes, rng = (50, 200), np.random.default_rng(5)
     runs = [
         {
-            "gains": {p: {e: rng.normal(size=(len(CAUTIONS), 2)).tolist() for e in ESTIMATORS} for p in PANELS},
-            "chosen": {p: {e: [[None, [0.2, 0.0]]] * len(CAUTIONS) for e in ESTIMATORS} for p in PANELS},
+            "gains": {
+                rule: {p: {e: rng.normal(size=(len(CAUTIONS), 2)).tolist() for e in ESTIMATORS} for p in PANELS}
+                for rule in RULES
+            },
+            "chosen": {
+                rule: {p: {e: [[None, [0.2, 0.0]]] * len(CAUTIONS) for e in ESTIMATORS} for p in PANELS}
+                for rule in RULES
+            },
         }
         for _ in range(25)
     ]
     numbers = Gains(SimpleNamespace(sizes=sizes), runs).numbers()
     drawn = Drawn(reproduction.PAPER["safe-improvement"].draw(numbers, "safe-improvement: 25 runs", "MountainCar()"))
     names = {"IS": "step-is", "IS of r − R_min": "dr-bsl", "DR": "dr"}
-    panels = {"π_train maximises": "maximize", "π_train minimises": "minimize"}
+    panels = {
+        f"π_train {what}, {rule}": (which, panel)
+        for rule, which in (("V − Cσ above V(π0)", "value"), ("D − Cσ_D above 0", "difference"))
+        for what, panel in (("maximises", "maximize"), ("minimises", "minimize"))
+    }
     heading = drawn.spec["title"]
     assert (heading["text"], heading["subtitle"]) == ("safe-improvement: 25 runs", "MountainCar()")
-    assert (drawn.facet["field"], drawn.panels()) == ("panel", list(panels))
+    assert (drawn.facet["field"], drawn.facet["sort"]) == ("panel", list(panels))
+    assert (drawn.panels(), drawn.spec["columns"]) == (sorted(panels), 2)
     assert drawn.fields("line", "x", "y", "color", "strokeDash") == ["size", "gain", "estimator", "C"]
     assert drawn.fields("rule", "x", "y", "y2") == ["size", "low", "high"]
     assert drawn.fields("point", "shape", "detail") == ["estimator", "C"]
@@ -156,10 +167,10 @@ def test_gains_are_those_of_the_runs_with_a_panel_for_good_and_for_bad_candidate
         assert (scale["domain"], scale["range"]) == (list(names), sorted(set(scale["range"]), reverse=True))
     assert drawn.layers["line"]["y"]["title"] == "V of the recommended policy − V(π0)"
     shown = {(panels[row["panel"]], names[row["estimator"]], row["C"], row["size"]): row for row in drawn.rows}
-    assert len(shown) == len(drawn.rows) == len(PANELS) * len(ESTIMATORS) * len(CAUTIONS) * len(sizes)
-    for (panel, name, caution, size), row in shown.items():
+    assert len(shown) == len(drawn.rows) == len(RULES) * len(PANELS) * len(ESTIMATORS) * len(CAUTIONS) * len(sizes)
+    for ((rule, panel), name, caution, size), row in shown.items():
         c = [f"C = {value:g}" for value in CAUTIONS].index(caution)
-        gains = [run["gains"][panel][name][c][sizes.index(size)] for run in runs]
+        gains = [run["gains"][rule][panel][name][c][sizes.index(size)] for run in runs]
         mean = sum(gains) / 25
         error = math.sqrt(sum((gain - mean) ** 2 for gain in gains) / 24 / 25)
         assert (row["gain"], row["low"], row["high"]) == pytest.approx((mean, mean - 2 * error, mean + 2 * error))

@@ -13,6 +13,7 @@ from offpolicy.converters import from_d3rlpy, from_episodes, from_scope_rl
 from offpolicy.cross_fit import cross_fit
 from offpolicy.cross_fitted import CrossFit
 from offpolicy.demo import demo_log, demo_value
+from offpolicy.difference import Difference
 from offpolicy.errors import BadFileError, BadLogError, MissingColumnError, OffPolicyError, PluginError, UsageError
 from offpolicy.estimate import Estimate
 from offpolicy.evaluate import evaluate
@@ -34,6 +35,7 @@ __all__ = [
     "Candidate",
     "Columns",
     "CrossFit",
+    "Difference",
     "Estimate",
     "Evaluation",
     "Grid",

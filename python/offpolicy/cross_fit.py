@@ -31,14 +31,22 @@ from offpolicy.arguments import (
     read_policies,
     read_settings,
 )
-from offpolicy.behavior import behavior_column
+from offpolicy.behavior import behavior_columns
 from offpolicy.bounds import Bounds
+from offpolicy.clusters import Clusters, hints
 from offpolicy.columns import ESTIMATED, Columns, PolicyColumns
 from offpolicy.cross_fitted import CrossFit, Fold
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
-from offpolicy.evaluate import NoWeightError, check_choice, check_size, evaluate
+from offpolicy.evaluate import (
+    NoWeightError,
+    check_choice,
+    check_cluster,
+    check_continuing,
+    check_size,
+    evaluate,
+)
 from offpolicy.evaluation import Evaluation
-from offpolicy.parted_log import TEST, TRAIN, PartedLog, Stored
+from offpolicy.parted_log import TEST, TRAIN, PartedLog, Parts, Stored
 from offpolicy.plan import TARGET, Plan, Settings, choose_estimators, ratio_checks
 from offpolicy.plan import Policy as TargetPolicy
 from offpolicy.protocols import Model, ModelFitter, Policy, Setting
@@ -46,6 +54,7 @@ from offpolicy.scanner import ProgressFunction, Scanner
 from offpolicy.side_by_side import values_of
 from offpolicy.sources import Source, open_log
 from offpolicy.tidy import tidy
+from offpolicy.transition_ratio import RatioOfFolds
 
 
 def cross_fit(
@@ -57,6 +66,7 @@ def cross_fit(
     folds: int | None = None,
     train_fraction: float | None = None,
     estimators: Sequence[str] | None = None,
+    transition_ratio: bool = True,
     behavior: Any = None,
     smoothing: float = 1.0,
     discount: float | None = None,
@@ -67,10 +77,12 @@ def cross_fit(
     interval: str = "t",
     bounds: Bounds | None = None,
     baseline: float | None = None,
+    cluster: str | None = None,
     order: str = "sorted",
     truncation: str | None = None,
     threads: int | None = None,
     progress: ProgressFunction | None = None,
+    continuing: bool = False,
 ) -> CrossFit:
     """What target policies would have earned, with models fitted on other episodes than those they evaluate.
 
@@ -99,7 +111,11 @@ def cross_fit(
         this fraction, and only the others, D_test, are evaluated. `reg` is reported beside: the mean of V̂(s_1) over
         the first states of D_test.
     estimators
-        Ids; None for all that the columns allow. `dr-v2` takes P̂/P = 1.
+        Ids; None for all that the columns allow.
+    transition_ratio
+        `dr-v2` gets P̂/P of each transition where the domain and the models know P and P̂ of its states
+        (`transition_probability`), which makes it unbiased; the notes say so, or why not. Where they do not, or with
+        False, it takes P̂/P = 1, with less variance and a bias of up to εV_max Σγ^t (Proposition 1).
     behavior
         None to take the probabilities of the log. Otherwise they are estimated, from other folds too: `"counts"` in the
         domain's grid, an `op.Grid` to count in, or a classifier with `fit` and `predict_proba`. The result says so.
@@ -111,7 +127,10 @@ def cross_fit(
         The names of the log's columns; those of the state in the order of the domain's.
     seed
         Another one puts the episodes into other folds.
-    confidence, interval, bounds, baseline, order, truncation, threads
+    cluster
+        As in `evaluate`; all episodes of a cluster are in the same fold, so that no model has seen one of those that it
+        evaluates.
+    confidence, interval, bounds, baseline, order, truncation, threads, continuing
         As in `evaluate`; without bounds, rewards have those of the domain.
     progress
         Called with the folds done so far and those to do.
@@ -130,6 +149,7 @@ def cross_fit(
     """
     intervals.check(interval, confidence)
     check_choice("order", order, ("sorted", "any"))
+    check_choice("transition_ratio", transition_ratio, (True, False))
     check_size("threads", threads)
     parts = read_parts(folds, train_fraction, seed)
     policies, fit, estimated = read_policies(policy), read_fitter(fitter), read_behavior(behavior, smoothing)
@@ -137,17 +157,22 @@ def cross_fit(
     setting, columns = read_domain(domain, horizon, discount), columns or Columns()
     bounds = Bounds.of(setting) if bounds is None else bounds
     settings = read_settings(setting, baseline, truncation)
+    check_continuing(continuing, settings.discount, bounds)
     source = open_log(log)
     files = source.files()
     if order == "any":
         source, _ = tidy(source, source.columns, columns, dedupe=False)
+    check_cluster(cluster)
     _refuse(source, columns, settings, wanted, estimated is not None, threads)
-    parted = PartedLog(source, columns, setting, parts)
+    clusters = None if cluster is None else Clusters.read(source, columns, cluster)
+    parts = parts if clusters is None else _by_cluster(parts, clusters, train_fraction)
+    parted = PartedLog(source, columns, setting, parts, [] if cluster is None else [cluster])
     chosen = _evaluated(parted.episodes, parts.count, train_fraction)
     if estimated is not None:
-        parted.add(behavior_column(parted.whole, setting, parts.of, parts.count, **estimated), ESTIMATED)
+        parted.estimated(behavior_columns(parted.whole, setting, parts.of, parts.count, **estimated))
     into = {name: PolicyColumns.named(str(number)) for number, name in enumerate(policies)}
-    annotated = _annotated(parted, chosen, policies, into, fit, setting, threads, progress)
+    ratio = RatioOfFolds(setting, wanted, transition_ratio)
+    annotated = _annotated(parted, chosen, policies, into, fit, setting, ratio, threads, progress)
     estimate = partial(
         evaluate,
         discount=settings.discount,
@@ -155,11 +180,13 @@ def cross_fit(
         baseline=baseline,
         truncation=truncation,
         columns=Columns(behavior_prob=columns.behavior_prob if estimated is None else ESTIMATED),
-        policies=into,
+        policies=ratio.named(into),
         confidence=confidence,
         interval=interval,
         bounds=bounds,
+        cluster=cluster,
         threads=threads,
+        continuing=continuing,
     )
     pooled = estimate(parted.together(annotated.values()), estimators=wanted)
     about = {
@@ -168,9 +195,11 @@ def cross_fit(
         "seed": seed,
         "fitter": described(fitter),
         "domain": setting.name,
+        "transition_ratio": transition_ratio,
         **described_behavior(behavior, smoothing),
     }
-    pooled = _with_provenance(pooled, files, order, columns, about)
+    remarks = hints(source, columns) if clusters is None else []
+    pooled = _with_provenance(pooled, files, order, columns, about, remarks + ratio.notes)
     total = sum(parted.episodes.values())
     each = (_fold(part, parted.together([annotated[part]]), total, estimate, wanted) for part in chosen)
     return CrossFit.pooled(pooled, tuple(each))
@@ -193,12 +222,20 @@ def _refuse(
     plan = Plan(
         columns=columns,
         settings=settings,
+        terminal=columns.find("terminal", source.columns),
         truncated=columns.find("truncated", source.columns),
         policies=(),
         mc=True,
         extra=((behavior, ratio_checks(density=False)["behavior_prob"]),) if behavior else (),
     )
     Scanner(source, threads or os.cpu_count() or 1, None, None, None, plan).scan(plan, "first", None)
+
+
+def _by_cluster(parts: Parts, clusters: Clusters, train_fraction: float | None) -> Parts:
+    """Put the episodes of a cluster into the part of its id."""
+    if train_fraction is None and parts.count > clusters.count:
+        raise UsageError(f"folds must be from 2 to the number of clusters, {clusters.count}, not {parts.count}")
+    return Parts(parts.count, lambda episodes: parts.of(clusters.of(episodes)))
 
 
 def _evaluated(episodes: Mapping[int, int], folds: int, train_fraction: float | None) -> list[int]:
@@ -229,6 +266,7 @@ def _annotated(
     into: Mapping[str, PolicyColumns],
     fitter: ModelFitter,
     setting: Setting,
+    ratio: RatioOfFolds,
     threads: int | None,
     progress: ProgressFunction | None,
 ) -> dict[int, Stored]:
@@ -239,21 +277,27 @@ def _annotated(
             progress(done, len(chosen))
         model = _fit(fitter, parted.others(part), setting)
         values = values_of(model, list(policies.values()), setting.horizon, setting.discount)
-        found[part] = parted.annotated(part, policies, values, into, threads)
+        ratio.ask(values)
+        found[part] = parted.annotated(part, policies, values, ratio.named(into), threads)
     if progress:
         progress(len(chosen), len(chosen))
     return found
 
 
 def _with_provenance(
-    pooled: Evaluation, files: list[dict[str, Any]], order: str, columns: Columns, about: dict[str, Any]
+    pooled: Evaluation,
+    files: list[dict[str, Any]],
+    order: str,
+    columns: Columns,
+    about: dict[str, Any],
+    remarks: list[str],
 ) -> Evaluation:
     """The files and columns of the user, for those that were made of them, and what cross-fitting did."""
     beside = "reg is the mean of V̂(s_1) over the first states of the episodes evaluated, which the model has not seen"
     return replace(
         pooled,
         sources=files,
-        notes=pooled.notes + ([] if about["train_fraction"] is None else [beside]),
+        notes=pooled.notes + remarks + ([] if about["train_fraction"] is None else [beside]),
         repairs=({"sorted": True} if order == "any" else {}) | pooled.repairs,
         settings=pooled.settings | {"order": order, "columns": asdict(columns), "cross_fit": about},
     )

@@ -26,7 +26,7 @@ from offpolicy.errors import UsageError
 from offpolicy.estimate import Estimate
 from offpolicy.estimators import NEEDS
 from offpolicy.evaluation import Evaluation
-from offpolicy.intervals import Interval
+from offpolicy.intervals import Interval, auto
 from offpolicy.intervals.sketch import Sketch
 from offpolicy.printing import whole_tables
 from offpolicy.verdict import Verdict
@@ -75,6 +75,9 @@ class PooledEstimate(Estimate):
         level = self.settings.confidence if confidence is None else confidence
         name = self.settings.method if method is None else method
         intervals.check(name, level, side)
+        if name == auto.AUTO:
+            request = self._request(name, confidence, bounds, side, **options)
+            return auto.take(request, lambda rung: self.interval(confidence, rung, bounds, side, **options))
         kind = intervals.METHODS[name].kind
         if kind in ("asymptotic", "heuristic") or not self._modelled:
             return super().interval(confidence, method, bounds, side, **options)
@@ -98,11 +101,11 @@ class PooledEstimate(Estimate):
         vacuous = None if given is None else given.vacuous(pooled.low, pooled.high, self.terms)
         return replace(pooled, reason=vacuous)
 
-    def sketch(self, bounds: Bounds | None = None, side: str = "lower") -> Sketch:
+    def sketch(self, bounds: Bounds | None = None, side: str = "lower", by: str = "rewards") -> Sketch:
         """As everywhere, but not of values by the models of several folds, which are not independent."""
         if self._modelled:
             raise UsageError(f"the values of {self.estimator} come from several models: make a sketch of each fold")
-        return super().sketch(bounds, side)
+        return super().sketch(bounds, side, by)
 
     @property
     def _modelled(self) -> bool:

@@ -60,6 +60,10 @@ class TooLargeError(OffPolicyError):
     """A number that no f64 can hold."""
 
 
+class UnknownTransitionsError(OffPolicyError):
+    """P(s'|s, a) that a domain or a model cannot tell, with the reason."""
+
+
 class PluginError(OffPolicyError):
     """A plugin that is not there, is broken, or gives what it must not.
 

@@ -11,18 +11,21 @@ from typing import Any
 
 from offpolicy import _core, evaluation, intervals
 from offpolicy.bounds import Bounds, Terms
-from offpolicy.columns import ESTIMATED, Columns, PolicyColumns
+from offpolicy.clusters import SOMEBODY, Clusters, hints
+from offpolicy.columns import SCORE, Columns, PolicyColumns
 from offpolicy.diagnostics import Diagnostics
+from offpolicy.difference import Difference
 from offpolicy.errors import OffPolicyError, UsageError
-from offpolicy.estimate import IntervalSettings
+from offpolicy.estimate import Estimate, IntervalSettings
 from offpolicy.estimators import BLENDED, WEIGHTED, check_ids
 from offpolicy.evaluation import Evaluation
 from offpolicy.plan import BEHAVIOR, Plan, Settings, choose_estimators, find_policies, left_out
 from offpolicy.samples import Samples
 from offpolicy.scanner import MapFunction, ProgressFunction, Scanner
 from offpolicy.sources import Source, open_log
+from offpolicy.std_errors import by_cluster, scored_log, with_estimated_behavior
 from offpolicy.tidy import tidy
-from offpolicy.truncation import mend, with_checks
+from offpolicy.truncation import Cut, mend, with_checks
 
 
 def evaluate(
@@ -36,6 +39,7 @@ def evaluate(
     confidence: float = 0.95,
     interval: str = "t",
     baseline: float | None = None,
+    cluster: str | None = None,
     map: MapFunction | None = None,
     progress: ProgressFunction | None = None,
     threads: int | None = None,
@@ -47,6 +51,8 @@ def evaluate(
     batch_rows: int | None = None,
     passes: int = 2,
     diagnostics: bool = True,
+    paired: bool = False,
+    continuing: bool = False,
 ) -> Evaluation:
     """What the target policies would have earned, from the log alone.
 
@@ -65,14 +71,19 @@ def evaluate(
     horizon
         H; None for the length of the longest episode.
     confidence, interval, bounds
-        Level and method of the intervals (see `offpolicy.intervals`), and what is known for certain of rewards, ratios
-        and model values.
+        Level and method of the intervals (see `offpolicy.intervals`; `"auto"` takes one that fits), and what is known
+        for certain of rewards, ratios and model values.
     baseline
         The constant of `dr-bsl`.
+    cluster
+        A column that is constant in each episode, such as `"user"`, where episodes with the same value may depend on
+        each other: standard errors and intervals are then those of clusters (`offpolicy.clusters`), and intervals that
+        need independent episodes are withheld. Each estimate costs one more scan, and memory grows with the episodes.
     map
         Runs the parts of the scan elsewhere: `executor.map`, or anything that works like it. Intervals that are made of
         the values of single trajectories use it again when they are first asked for; those that need weights or rewards
-        by step (`likelihood`, and the bootstrap of `wis`, `step-wis` and `wdr`) read the log here.
+        by step (`likelihood`; of `wis`, `step-wis` and `wdr` the bootstrap, and `t` and `t-skew` up to a million steps)
+        read the log here.
     progress
         Called with the rows read so far and those to read (None if not known).
     threads
@@ -91,6 +102,12 @@ def evaluate(
         then needs `horizon`, and no weighted estimate is called reliable.
     diagnostics
         False for the effective sample size alone, a little faster: the verdict then rests on less.
+    paired
+        True to compare each policy with the logged one, trajectory by trajectory, in the same scan:
+        `ev.difference("target", "behavior", estimator="dr")`.
+    continuing
+        True where the task goes on after H steps, and its whole value is wanted: `horizon_bias` of the result is the
+        range of what later rewards add, γ^H r / (1 − γ) with r in `bounds.reward`. It needs both, and γ < 1.
 
     Examples
     --------
@@ -105,35 +122,36 @@ def evaluate(
     check_choice("passes", passes, (1, 2))
     check_size("threads", threads)
     check_size("batch_rows", batch_rows)
+    check_cluster(cluster, passes)
+    check_paired(paired, cluster, truncation)
     _check_types(columns, policies)
     if horizon is not None and not isinstance(horizon, bool) and hasattr(horizon, "__index__"):
         horizon = operator.index(horizon)  # NumPy's integers too
     settings = Settings(discount, horizon, baseline, density, truncation)
+    check_continuing(continuing, discount, bounds)
     source = open_log(log)
     columns = (columns or Columns()).with_estimates(source.columns)
-    plan = replace(make_plan(source, columns, policies, settings, estimators), diagnostics=diagnostics)
+    plan = replace(make_plan(source, columns, policies, settings, estimators), diagnostics=diagnostics, paired=paired)
     repairs: dict[str, Any] = {}
     remarks = [] if estimators is not None else left_out(plan, source.columns)
     estimated = plan.estimated
-    if estimated:
-        remarks.append(
-            f"the behaviour probabilities were estimated (column {ESTIMATED!r}): standard errors and intervals take "
-            "them as known"
-        )
     if passes == 1:
         plan = _for_one_pass(plan, estimators is not None, remarks)
     files = source.files()
     if order == "any" or dedupe:
-        source, removed = tidy(source, plan.names(), plan.columns, dedupe == "identical")
+        names = [*plan.names(), *_beside(source, plan, cluster)]
+        source, removed = tidy(source, list(dict.fromkeys(names)), plan.columns, dedupe == "identical")
         repairs["sorted"] = True
         if dedupe:
             repairs["duplicates_removed"] = removed
             remarks.append(f"{removed} repeated rows were dropped")
     scanner = Scanner(source, threads or os.cpu_count() or 1, batch_rows, map, progress, plan, passes)
     first = scanner.scan(with_checks(plan), "first", None)
+    clusters = None if cluster is None else Clusters.read(source, plan.columns, cluster)
+    remarks += _about_clusters(source, plan, clusters, passes)
     taken = None
     if truncation and first.truncated:
-        mended = mend(source, plan, first.truncated, estimators is not None)
+        mended = mend(source, plan, Cut(first.truncated, first.shortest_truncated or 0), estimators is not None)
         repairs |= mended.repairs
         remarks += mended.remarks
         taken = mended.taken
@@ -150,7 +168,10 @@ def evaluate(
     outcome = json.loads(first.outcome(normalisers, second))
     shortest, longest_seen = outcome["lengths"][0][0], horizon is None
     terms = Terms(discount, outcome["horizon"], baseline, longest_seen, shortest=shortest, mended=taken)
-    samples = Samples(scanner.again, scanner.source, plan, normalisers)
+    samples = Samples(scanner.again, scanner.source, plan, normalisers, clusters, passes)
+    beyond = bounds.remainder(terms) if continuing and bounds is not None else None
+    if beyond is not None:
+        remarks.append(_goes_on(outcome["horizon"], *beyond))
     ratios = {policy.name for policy in plan.policies if "transition_ratio" in policy.models}
     found, notes = evaluation.build(
         outcome,
@@ -161,6 +182,11 @@ def evaluate(
         IntervalSettings(confidence, interval, bounds),
         samples,
     )
+    if clusters is not None:
+        found = by_cluster(found, samples)
+    if estimated:
+        found, remark = with_estimated_behavior(found, samples, scored_log(plan, samples, outcome["steps"]), passes)
+        remarks.append(remark)
     return Evaluation(
         estimates=found,
         details=Diagnostics(outcome, dict(enumerate(names[1:], start=1))),
@@ -176,12 +202,15 @@ def evaluate(
             "confidence": confidence,
             "interval": interval,
             "baseline": baseline,
+            "cluster": cluster,
             "density": density,
             "order": order,
             "dedupe": dedupe,
             "truncation": truncation,
             "passes": passes,
             "diagnostics": diagnostics,
+            "paired": paired,
+            "continuing": continuing,
             "columns": asdict(plan.columns),
             "behavior": "estimated" if estimated else "logged",
             "policies": None if policies is None else {name: asdict(chosen) for name, chosen in policies.items()},
@@ -190,7 +219,50 @@ def evaluate(
         sources=files,
         version=_core.__version__,
         samples=samples,
+        paired=_paired(found, outcome, names) if paired else None,
+        horizon_bias=beyond,
     )
+
+
+def check_continuing(continuing: bool, discount: float, bounds: Bounds | None) -> None:
+    """Refuse to bound what follows after the horizon without a discount below 1 and a range of rewards."""
+    check_choice("continuing", continuing, (True, False))
+    if continuing and discount >= 1:
+        raise UsageError(f"continuing=True needs a discount below 1, not {discount:g}: later rewards have no bound")
+    if continuing and bounds is None:
+        raise UsageError("continuing=True needs bounds=Bounds(...): what follows is bounded by the range of a reward")
+
+
+def _goes_on(horizon: int, least: float, most: float) -> str:
+    return (
+        f"the task goes on after {horizon} steps: what it earns later adds {least:.3g} to {most:.3g} to every value, "
+        f"and intervals are for the first {horizon} steps alone"
+    )
+
+
+def _paired(
+    estimates: Sequence[Estimate], outcome: dict[str, Any], names: list[str]
+) -> dict[tuple[str, str], Difference]:
+    """Return the difference of each target policy's estimates from the mean return, by policy and estimator."""
+    rows = {(names[row["policy"]], row["estimator"]): row for row in outcome["estimates"]}
+    own = rows[BEHAVIOR, "mc"]["std_error"]
+    error = None if own is None else own["value"]
+    targets = (estimate for estimate in estimates if estimate.policy != BEHAVIOR)
+    return {each.key: Difference.of(each, BEHAVIOR, rows[each.key]["difference"], error) for each in targets}
+
+
+def check_paired(paired: bool, cluster: str | None, truncation: str | None) -> None:
+    """Refuse differences from the logged policy where their errors would not be known."""
+    check_choice("paired", paired, (True, False))
+    if paired and truncation == "bootstrap":
+        raise UsageError(
+            'paired=True cannot be had with truncation="bootstrap": rewards that a model adds are not what the logged '
+            "policy earned"
+        )
+    if paired and cluster is not None:
+        raise UsageError(
+            "paired=True cannot be had with cluster=: the errors of differences are those of single episodes"
+        )
 
 
 def _check_types(columns: Any, policies: Any) -> None:
@@ -202,6 +274,28 @@ def _check_types(columns: Any, policies: Any) -> None:
         if not isinstance(chosen, PolicyColumns):
             hint = f"PolicyColumns(target_prob={chosen!r})" if isinstance(chosen, str) else "PolicyColumns(...)"
             raise UsageError(f"policy {name!r} takes {hint}, not {type(chosen).__name__}")
+
+
+def check_cluster(cluster: Any, passes: int = 2) -> None:
+    """Refuses what is no name, and a single reading."""
+    if cluster is not None and not isinstance(cluster, str):
+        raise UsageError(f"cluster= takes the name of a column, not {cluster!r}")
+    if cluster is not None and passes == 1:
+        raise UsageError("cluster= adds up influence values, which are known after a second reading: it needs passes=2")
+
+
+def _beside(source: Source, plan: Plan, cluster: str | None) -> list[str]:
+    """Columns that standard errors need beside those that a scan reads, as far as the log has them."""
+    scored = [SCORE, plan.columns.action] if plan.estimated and SCORE in source.columns else []
+    identities = [name for name in source.columns if SOMEBODY.fullmatch(name)] if cluster is None else [cluster]
+    return [name for name in scored + identities if name in source.columns]
+
+
+def _about_clusters(source: Source, plan: Plan, clusters: Clusters | None, passes: int) -> list[str]:
+    """Say how many clusters there are, or that there might be some; a log to be read once is not read for that."""
+    if clusters is not None:
+        return [clusters.note()]
+    return [] if passes == 1 else hints(source, plan.columns)
 
 
 def _for_one_pass(plan: Plan, explicit: bool, remarks: list[str]) -> Plan:
@@ -250,6 +344,7 @@ def make_plan(
     return Plan(
         columns=columns,
         settings=settings,
+        terminal=columns.find("terminal", available),
         truncated=columns.find("truncated", available),
         policies=chosen,
         mc=asked is None or "mc" in asked,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,7 +10,9 @@ from typing import Any
 import polars as pl
 
 from offpolicy.bounds import Range, Terms
+from offpolicy.cluster_verdict import judge_clusters
 from offpolicy.diagnostics import Diagnostics
+from offpolicy.difference import Difference, range_of
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.estimate import Estimate, IntervalSettings
 from offpolicy.estimators import ESTIMATORS, UNWEIGHTED
@@ -43,6 +44,9 @@ class Evaluation:
     sources: list[dict[str, Any]]
     version: str
     samples: Samples = field(repr=False)
+    paired: Mapping[tuple[str, str], Difference] | None = field(default=None, repr=False)
+    #: The least and the most that rewards after the horizon add to a value, where the task goes on.
+    horizon_bias: Range | None = None
 
     def __str__(self) -> str:
         """The verdict, the table and the notes."""
@@ -61,6 +65,31 @@ class Evaluation:
         what = f"no estimate {estimator!r}" + (f" of policy {policy!r}" if policy else "")
         hint = "" if estimator in ESTIMATORS else f"; estimators are {', '.join(ESTIMATORS)}"
         raise UsageError(f"{what} in this evaluation, which has {known}{hint}")
+
+    @property
+    def clusters(self) -> int | None:
+        """How many clusters the episodes come in; None where they are taken as independent."""
+        return None if self.samples.clusters is None else self.samples.clusters.count
+
+    def difference(self, policy: str, against: str = BEHAVIOR, *, estimator: str) -> Difference:
+        """How much more a policy earns than `against`, which must be "behavior", the logged policy.
+
+        >>> import offpolicy as op
+        >>> ev = op.evaluate(op.demo_log(), discount=0.9, estimators=["step-is"], paired=True)
+        >>> gain = ev.difference("target", "behavior", estimator="step-is")
+        >>> gain.std_error < ev["step-is"].std_error, gain.interval(0.95, "t", side="lower").low > 0
+        (True, True)
+        """
+        if against != BEHAVIOR:
+            raise UsageError(
+                f"a policy can be compared with {BEHAVIOR!r}, the logged policy, alone; not with {against!r}"
+            )
+        if policy == BEHAVIOR:
+            raise UsageError(f"{BEHAVIOR!r} is the logged policy itself; name the policy to compare with it first")
+        estimate = self[policy, estimator]
+        if self.paired is None:
+            raise UsageError("a difference needs paired values of trajectories: ask for evaluate(..., paired=True)")
+        return self.paired[estimate.key]
 
     @cached_property
     def table(self) -> pl.DataFrame:
@@ -104,7 +133,10 @@ class Evaluation:
         if estimate.estimator in UNWEIGHTED:
             return unweighted(estimate.policy)
         weights, row = self._weights[estimate.policy]
-        return judge_estimate(weights, row, estimate, self._concentration[estimate.key])
+        concentration, skewness = self._shares[estimate.key]
+        if estimate.clusters is not None:
+            return judge_clusters(judge_estimate(weights, row, estimate, 0.0, skewness), estimate)
+        return judge_estimate(weights, row, estimate, concentration, skewness)
 
     @cached_property
     def _weights(self) -> dict[str, tuple[Verdict, dict[str, Any]]]:
@@ -113,9 +145,10 @@ class Evaluation:
         return {row["policy"]: (judge(row, self.episodes), row) for row in rows}
 
     @cached_property
-    def _concentration(self) -> dict[tuple[str, str], float | None]:
-        rows = self.leverage.iter_rows(named=True)
-        return {(row["policy"], row["estimator"]): row["concentration"] for row in rows}
+    def _shares(self) -> dict[tuple[str, str], tuple[float | None, float | None]]:
+        """The share of one trajectory in the variance of each estimate, and the skewness."""
+        rows = self.leverage.select("policy", "estimator", "concentration", "skewness").iter_rows()
+        return {(policy, estimator): (share, skewness) for policy, estimator, share, skewness in rows}
 
     @property
     def diagnostics(self) -> pl.DataFrame:
@@ -128,7 +161,7 @@ class Evaluation:
 
         >>> import offpolicy as op
         >>> op.evaluate(op.demo_log(), discount=0.9).by_step.columns
-        ['policy', 'step', 'running', 'ess', 'mean_weight', 'mean_ratio']
+        ['policy', 'step', 'running', 'ess', 'predicted_ess', 'mean_weight', 'mean_ratio', 'mean_squared_ratio']
         """
         return self.details.steps
 
@@ -159,16 +192,19 @@ class Evaluation:
 
         >>> import offpolicy as op
         >>> sorted(op.evaluate(op.demo_log(episodes=10)).to_dict())[:4]
-        ['by_step', 'diagnostics', 'episodes', 'estimates']
+        ['by_step', 'clusters', 'diagnostics', 'episodes']
         """
         rows = self.table.to_dicts()
         for row, estimate in zip(rows, self.estimates, strict=True):
             row["reason"] = estimate.reason
             row["verdict"] = None if estimate.policy == BEHAVIOR else self.verdict_on(estimate).level
+            if self.paired is not None and estimate.policy != BEHAVIOR:
+                found = self.paired[estimate.key]
+                row["difference"] = {"against": found.against, "value": found.value, "std_error": found.std_error}
             if estimate.blend is not None:
                 row["blend"] = {str(steps): share for steps, share in estimate.blend.items()}
             interval = estimate.interval()
-            about = ("method", "kind", "side", "assumptions")
+            about = ("method", "kind", "side", "assumptions", "caution")
             row["interval"] = {name: getattr(interval, name) for name in about}
         return {
             "version": self.version,
@@ -176,11 +212,14 @@ class Evaluation:
             "settings": self.settings,
             "episodes": self.episodes,
             "steps": self.steps,
+            "clusters": self.clusters,
             "horizon": self.horizon,
+            "horizon_bias": None if self.horizon_bias is None else list(self.horizon_bias),
             "verdict": {
                 "level": self.verdict.level,
                 "rule": self.verdict.rule,
                 "policy": self.verdict.policy,
+                "advice": self.verdict.advice,
             },
             "estimates": rows,
             **self.details.to_dict(),
@@ -231,15 +270,10 @@ def build(
                 samples,
                 withheld,
                 None if row["blend"] is None else dict(row["blend"]),
-                None if row["extremes"] is None else _range(*row["extremes"]),
+                None if row["extremes"] is None else range_of(*row["extremes"]),
             )
         )
     return tuple(estimates), notes
-
-
-def _range(least: float | None, largest: float | None) -> Range:
-    """What is null in JSON is beyond f64."""
-    return -math.inf if least is None else least, math.inf if largest is None else largest
 
 
 def _std_error(error: dict[str, float | None]) -> float | None:

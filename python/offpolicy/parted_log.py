@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from offpolicy import polars_calls
 from offpolicy.annotate import annotate
-from offpolicy.columns import ESTIMATED, Columns, PolicyColumns
+from offpolicy.columns import ESTIMATED, SCORE, WRITTEN, Columns, PolicyColumns
 from offpolicy.errors import UsageError
 from offpolicy.folds import expression, fold_of, share_of
 from offpolicy.protocols import Policy, Setting, ValueModel
 from offpolicy.scratch import ScratchFolder
 from offpolicy.sources import FrameSource, ParquetSource, Source
+from offpolicy.successors import logged_successors
 
 Frame: TypeAlias = pl.DataFrame | pl.LazyFrame
 Stored: TypeAlias = list[pl.DataFrame] | list[str]
@@ -55,20 +56,27 @@ class Parts:
 class PartedLog:
     """A log whose every row has its part."""
 
-    def __init__(self, source: Source, columns: Columns, domain: Setting, parts: Parts) -> None:
-        """Reads nothing yet, unless the log is a frame."""
-        self.source, self.states = source, tuple(domain.state_columns)
+    def __init__(
+        self, source: Source, columns: Columns, domain: Setting, parts: Parts, beside: Sequence[str] = ()
+    ) -> None:
+        """Reads nothing yet, unless the log is a frame; columns `beside` those of the log are kept too."""
+        self.source, self.domain, self.states = source, domain, tuple(domain.state_columns)
         ids = columns.need("episode", source.columns)
         added = [*default_names(columns, domain, source.columns), expression(ids, parts.of, pl.Int64).alias(PART)]
         if isinstance(source, FrameSource):
-            self.whole: Frame = source.frame.with_columns(added)
+            self.whole: Frame = source.frame.with_columns(added).drop(columns.unread, strict=False)
             self.pieces: list[Frame] = [self.whole]
         else:
-            self.whole = source.lazy().with_columns(added)
-            self.pieces = [piece.with_columns(added) for piece in source.pieces()]
-        wanted = ("episode", "step", "reward", "truncated", columns.behavior_prob, ESTIMATED)
-        available = {*source.columns, *(role for role in ROLES if columns.renamed(role))}
+            whole, *pieces = (
+                query.with_columns(added).drop(columns.unread, strict=False)
+                for query in (source.lazy(), *source.pieces())
+            )
+            self.whole, self.pieces = whole, [*pieces]
+        named = ("episode", "step", "reward", "terminal", "truncated", "action")
+        wanted = (*named, columns.behavior_prob, ESTIMATED, SCORE, *beside)
+        available = ({*source.columns} | {role for role in ROLES if columns.renamed(role)}) - {*columns.unread}
         self.kept = [name for name in dict.fromkeys(wanted) if name in available]
+        self.added: list[pl.Expr] = []
 
     @cached_property
     def folder(self) -> ScratchFolder:
@@ -90,10 +98,12 @@ class PartedLog:
         """The log of all parts but one."""
         return self.whole.filter(pl.col(PART) != part).drop(PART)
 
-    def add(self, column: pl.Expr, name: str) -> None:
-        """Adds a column, which is kept."""
-        self.pieces = [piece.with_columns(column.alias(name)) for piece in self.pieces]
-        self.kept = list(dict.fromkeys([*self.kept, name]))
+    def estimated(self, columns: Sequence[pl.Expr]) -> None:
+        """Take these columns for those that tell of an estimated π0; they are kept, with the action."""
+        self.added = list(columns)
+        names = [column.meta.output_name() for column in columns]
+        before = [name for name in self.kept if name != SCORE]
+        self.kept = list(dict.fromkeys([*before, *names, "action"]))
 
     def annotated(
         self,
@@ -103,7 +113,10 @@ class PartedLog:
         into: Mapping[str, PolicyColumns],
         threads: int | None,
     ) -> Stored:
-        """The rows of a part with what policies and models say of them, piece by piece."""
+        """The rows of a part with what policies and models say of them, piece by piece.
+
+        With P̂/P, an episode may be cut into pieces only where the log has columns of the next state.
+        """
         columns, targets, outputs = (
             Columns(state=self.states),
             list(policies.values()),
@@ -112,9 +125,11 @@ class PartedLog:
         names = [*self.kept, *(name for each in into.values() for name in written(each))]
         frames: list[pl.DataFrame] = []
         paths: list[str] = []
-        for number, piece in enumerate(self.pieces):
-            rows: Any = piece.filter(pl.col(PART) == part)
-            rows = annotate(rows, targets, models, columns, outputs, self.first_step, threads).select(names)
+        ratio = any(each.transition_ratio is not None for each in outputs)
+        domain, pieces = (self.domain, self._with_successors()) if ratio else (None, self.pieces)
+        for number, piece in enumerate(pieces):
+            rows: Any = piece.with_columns(self.added).filter(pl.col(PART) == part)
+            rows = annotate(rows, targets, models, columns, outputs, self.first_step, threads, domain).select(names)
             if isinstance(rows, pl.DataFrame):
                 frames.append(rows)
             else:
@@ -122,6 +137,12 @@ class PartedLog:
                 polars_calls.write_parquet(rows, path, {})
                 paths.append(str(path))
         return frames or paths
+
+    def _with_successors(self) -> list[Frame]:
+        """Pieces that have the next state of every row in them: the whole log where it is in the next row."""
+        schema = self.whole.lazy().collect_schema()
+        logged = logged_successors(self.states, "terminal" if "terminal" in schema else None, schema)
+        return self.pieces if logged else [self.whole]
 
     def together(self, stored: Iterable[Stored]) -> Source:
         """What was annotated, as a log to evaluate; its problems are those of the user's log, but for their rows."""
@@ -152,5 +173,4 @@ def default_names(columns: Columns, domain: Setting, available: list[str]) -> li
 
 def written(columns: PolicyColumns) -> list[str]:
     """The columns that `annotate` writes."""
-    roles = (columns.target_prob, columns.q_hat, columns.v_hat, columns.r_hat)
-    return [name for name in roles if name is not None]
+    return [name for role in WRITTEN if (name := getattr(columns, role)) is not None]

@@ -14,7 +14,7 @@ from offpolicy.arguments import COUNTS
 from offpolicy.bounds import Bounds
 from offpolicy.columns import Columns, PolicyColumns, suggestion
 from offpolicy.estimators import ESTIMATORS
-from offpolicy.intervals import METHODS
+from offpolicy.intervals import CHOICES
 from offpolicy.plan import TRUNCATIONS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -62,6 +62,11 @@ def driver_options(command: Command) -> Command:
             "--behavior", type=click.Choice([COUNTS]), help="Estimate the behaviour probabilities, by counts."
         ),
         click.option("--smoothing", type=float, default=1.0, show_default=True, help="What is added to each count."),
+        click.option(
+            "--transition-ratio/--no-transition-ratio",
+            default=True,
+            help="Whether dr-v2 gets P̂/P where domain and model know them; 1 otherwise.",
+        ),
         click.option("--discount", type=float, help="γ; by default the domain's."),
         click.option("--horizon", type=click.IntRange(min=1), help="H; by default the domain's."),
         order_option,
@@ -78,9 +83,13 @@ def estimate_options(command: Command) -> Command:
         command,
         click.option("--estimator", "estimators", multiple=True, metavar="ID", help=ids),
         click.option("--baseline", type=float, help="The constant of dr-bsl."),
+        click.option(
+            "--cluster", metavar="COLUMN", help="Episodes with the same value there, such as a user, may be dependent."
+        ),
         click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals."),
-        click.option("--interval", type=click.Choice(list(METHODS)), default="t", show_default=True),
+        click.option("--interval", type=click.Choice(CHOICES), default="t", show_default=True),
         bounds_options,
+        click.option("--continuing", is_flag=True, help="The task goes on after H: bound what follows too."),
     )
 
 
@@ -122,7 +131,7 @@ def log_argument(command: Command) -> Command:
 
 def column_option(command: Command) -> Command:
     """`--column`, the same everywhere."""
-    text = f"Name of a column; may be repeated. Roles: {', '.join(ROLES)}."
+    text = f"Name of a column; may be repeated. Roles: {', '.join(ROLES)}. terminal= leaves it unread."
     option = click.option("--column", "columns", multiple=True, metavar="ROLE=NAME", callback=read_columns, help=text)
     return option(command)
 
@@ -151,15 +160,15 @@ def json_option(command: Command) -> Command:
 
 
 def read_columns(_context: click.Context, _option: click.Parameter, pairs: Sequence[str]) -> Columns:
-    """`--column reward=gain` and its like."""
+    """`--column reward=gain` and its like; `terminal=` says that the log has no such column."""
     names: dict[str, Any] = {}
-    for role, name in _pairs(pairs, "ROLE=NAME"):
+    for role, name in _pairs(pairs, "ROLE=NAME", without=("terminal", "truncated")):
         if role not in ROLES:
             hint = suggestion(role, ROLES) or f"; there are {', '.join(ROLES)}"
             raise click.BadParameter(f"no role {role!r}{hint}")
         if role in names:
             raise click.BadParameter(f"{role} is named twice")
-        names[role] = tuple(name.split(",")) if role == "state" else name
+        names[role] = tuple(name.split(",")) if role == "state" else name or None
     return Columns(**names)
 
 
@@ -270,9 +279,10 @@ def make_bounds(
     return None
 
 
-def _pairs(texts: Sequence[str], form: str) -> Iterator[tuple[str, str]]:
+def _pairs(texts: Sequence[str], form: str, without: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+    """The two sides of each text; the right one may be empty where the left is one of `without`."""
     for text in texts:
-        left, _, right = text.partition("=")
-        if not (left and right):
+        left, equals, right = text.partition("=")
+        if not (left and equals and (right or left in without)):
             raise click.BadParameter(f"expected {form}, not {text!r}")
         yield left, right

@@ -17,6 +17,8 @@ INTERRUPTED = 130
 #: Python's words and ours; messages of the package name its parameters.
 WORDS = (
     (r"\bColumns\((\w+)=\.\.\.\)", r"--column \1=NAME"),
+    (r"\bColumns\((\w+)=None\)", r"--column \1="),
+    (r"\bcontinuing=True\b", "--continuing"),
     (r"\bColumns\(\.\.\.\)", "--column ROLE=NAME"),
     (r"\bbounds=Bounds\(\.\.\.\)", "--reward-range and --ratio-bound"),
     (r"^bounds: give ratio=", "give --ratio-bound"),

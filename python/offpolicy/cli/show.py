@@ -176,10 +176,15 @@ def cell(item: object) -> Text:
 def verdict(out: Console, ev: Evaluation) -> None:
     """The verdict on each policy, the worst first, and the size of the log."""
     for found in sorted(ev.verdicts, key=lambda verdict: -LEVELS.index(verdict.level)):
-        line(out, Text.assemble((found.level, COLOURS[found.level]), f": {visible(found.rule)}"))
+        line(out, said(found))
     discount = ev.settings["discount"]
     size = f"{ev.episodes:,} episodes, {ev.steps:,} steps, horizon {ev.horizon:,}, discount {discount:g}"
     line(out, Text(size, "dim"))
+
+
+def said(found: Verdict) -> Text:
+    """A verdict, its level in colour."""
+    return Text.assemble((found.level, COLOURS[found.level]), visible(str(found)).removeprefix(found.level))
 
 
 def estimates(ev: Evaluation, widest: int, truth: float | None = None) -> Table:
@@ -256,15 +261,17 @@ def decimals(error: float | None) -> Callable[[float | None], str]:
 
 
 def notes(out: Console, ev: Evaluation) -> None:
-    """What was repaired, and why a number is missing."""
+    """What was repaired, why a number is missing, which interval was taken, and where it is known to fall short."""
     if ev.repairs.get("sorted"):
         note(out, "repair", "the rows were sorted by episode and step first")
     for text in ev.notes:
         note(out, "note", text)
     reasons: dict[str, list[str]] = {}
     for estimate in ev.estimates:
-        if estimate.reason and estimate.reason not in ev.notes:
-            reasons.setdefault(estimate.reason, []).append(estimate.estimator)
+        found = estimate.interval()
+        for said in (found.reason, found.assumptions.get("chosen"), found.caution):
+            if said and said not in ev.notes:
+                reasons.setdefault(said, []).append(estimate.estimator)
     for reason, ids in reasons.items():
         note(out, ", ".join(dict.fromkeys(ids)), reason)
 

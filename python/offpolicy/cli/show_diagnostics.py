@@ -11,9 +11,8 @@ from rich.text import Text
 
 from offpolicy.cli.output import visible
 from offpolicy.cli.show import LOOK, NONE, cell, line, name_width, put, rounding
-from offpolicy.diagnostics import CARRIES
 from offpolicy.evaluation import Evaluation
-from offpolicy.verdict import HEAVY
+from offpolicy.verdict import ENOUGH
 
 #: Rows of the table of steps, for each policy.
 SOME_STEPS = 10
@@ -48,13 +47,14 @@ def about(row: dict[str, Any], episodes: int) -> list[str]:
     carried = row["carried_until"]
     found = [
         f"{weights} (episode {row['leader']} weighs most)",
-        f"effective sample size of {CARRIES} or more " + (f"up to t = {carried:,}" if carried else "at no step"),
+        f"effective sample size of {ENOUGH} or more " + (f"up to t = {carried:,}" if carried else "at no step"),
+        f"effective sample size {row['predicted_ess']:,.4g} as the ratios of single steps predict it",
     ]
     if row["mean_ratio"] is not None and row["log10_e_value"] is not None:
         ratio = f"mean ratio {row['mean_ratio']:.6g} (at most 1 expected)"
         found.append(f"{ratio}, e-value 10^{row['log10_e_value']:.1f} against the logged probabilities")
     if row["k_hat"] is not None:
-        found.append(f"tail of the weights: k̂ = {row['k_hat']:.2f}, good below {min(row['k_limit'], HEAVY):.2f}")
+        found.append(f"tail of the weights: k̂ = {row['k_hat']:.2f}, good up to {row['k_limit']:.2f}")
     if row["control_variate"] is not None and row["control_error"] is not None:
         control = (
             f"control variate {row['control_variate']:.3g}, standard error {row['control_error']:.3g} (0 expected)"
