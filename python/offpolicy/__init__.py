@@ -24,7 +24,7 @@ from offpolicy.improve import improve
 from offpolicy.improvement import Improvement
 from offpolicy.intervals import Interval
 from offpolicy.plugins import domain, fitter, generator
-from offpolicy.problem import Problem
+from offpolicy.problem import Problem, ProblemKind
 from offpolicy.protocols import Candidate, LoggedDomain
 from offpolicy.verdict import Verdict
 
@@ -47,6 +47,7 @@ __all__ = [
     "PluginError",
     "PolicyColumns",
     "Problem",
+    "ProblemKind",
     "Report",
     "UsageError",
     "Verdict",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -12,8 +11,9 @@ import polars as pl
 
 from offpolicy.columns import Columns, PolicyColumns
 from offpolicy.evaluate import check_choice, check_size
+from offpolicy.findings import Findings
 from offpolicy.plan import Plan, Settings, find_policies, ratio_checks
-from offpolicy.problem import EMPTY, Problem
+from offpolicy.problem import Problem, ProblemKind
 from offpolicy.scanner import ProgressFunction, Scanner
 from offpolicy.sources import open_log
 from offpolicy.tidy import tidy
@@ -32,6 +32,8 @@ class Report:
     found: int
     episodes: int
     rows: int | None
+    #: What is known of each kind of problem, the most frequent first.
+    kinds: tuple[ProblemKind, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -55,14 +57,18 @@ class Report:
         return pl.DataFrame(rows, schema=schema)
 
     def __str__(self) -> str:
-        """All problems, a line each."""
+        """The kinds of problems, then all problems, one line each."""
         if self.ok:
             size = f"{self.rows} rows of " if self.rows is not None else ""
             return f"no problem found in {size}{self.episodes} episodes"
         noun = "problem" if self.found == 1 else "problems"
-        lines = [f"{self.found} {noun} found", *map(str, self.problems)]
+        lines = [
+            f"{self.found:,} {noun} found",
+            *(f"{kind.kind}: {kind.problems:,}{kind.extent}" for kind in self.kinds),
+        ]
+        lines += map(str, self.problems)
         if self.found > len(self.problems):
-            lines.append(f"… and {self.found - len(self.problems)} more")
+            lines.append(f"… and {self.found - len(self.problems):,} more")
         return "\n".join(lines)
 
 
@@ -90,7 +96,7 @@ def check(
     >>> report.ok, report.found, len(report.problems)
     (False, 30, 2)
     >>> print(report.problems[0])  # doctest: +ELLIPSIS
-    frame, row 0, episode 0, step 0: reward = NaN: NaN is not a value: mend the column, or ... [nan]
+    frame, row 0, episode 0, step 0: reward = NaN: NaN is not a value; mend the column where it is made; ... [nan]
     """
     check_choice("order", order, ("sorted", "any"))
     check_size("limit", limit)
@@ -122,8 +128,5 @@ def check(
     if order == "any":
         source, _ = tidy(source, plan.names(), columns, dedupe=False)
     whole = Scanner(source, threads or os.cpu_count() or 1, None, None, progress, plan).read(plan, "first", None)
-    document = json.loads(whole.problems())
-    problems = source.problems(document["kept"])
-    if not problems and whole.episodes == 0:
-        problems = [EMPTY]
-    return Report(problems, max(document["found"], len(problems)), whole.episodes, source.rows)
+    findings = Findings.of(whole, source, plan)
+    return Report(findings.problems, findings.found, whole.episodes, source.rows, findings.kinds)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from offpolicy.problem import Problem
+from offpolicy.problem import Problem, ProblemKind, kinds_of
 
+#: Problems that are told of one batch of rows.
 SHOWN = 20
 
 
@@ -76,7 +77,7 @@ class PluginError(OffPolicyError):
 
 
 class BadLogError(OffPolicyError):
-    """A log whose rows cannot be trusted; `problems` has the details.
+    """A log whose rows cannot be trusted; `problems` has the first of them, `kinds` how many there are of each kind.
 
     >>> import offpolicy as op, polars as pl
     >>> log = op.demo_log(episodes=5).with_columns(behavior_prob=pl.lit(0.0))
@@ -87,12 +88,17 @@ class BadLogError(OffPolicyError):
     not-positive behavior_prob 0
     """
 
-    def __init__(self, problems: Sequence[Problem], found: int | None = None) -> None:
-        """Collects problems; `found` is how many there were in all."""
+    def __init__(
+        self, problems: Sequence[Problem], found: int | None = None, kinds: Sequence[ProblemKind] | None = None
+    ) -> None:
+        """Collects problems; `found` is how many there were in all, `kinds` what is known of each kind of them."""
         self.problems = list(problems)
         self.found = len(self.problems) if found is None else found
-        shown = [f"  {problem}" for problem in self.problems[:SHOWN]]
-        if self.found > len(shown):
-            shown.append(f"  … and {self.found - len(shown)} more; op.check(log) lists them")
+        self.kinds = tuple(kinds_of(self.problems) if kinds is None else kinds)
         noun = "problem" if self.found == 1 else "problems"
-        super().__init__("\n".join([f"the log has {self.found} {noun}", *shown]))
+        lines = [f"the log has {self.found:,} {noun}", *(line for kind in self.kinds for line in kind.lines())]
+        if (more := self.found - sum(kind.problems for kind in self.kinds)) > 0:
+            lines.append(f"  … and {more:,} more")
+        elif kinds is not None and self.found > sum(len(kind.examples) for kind in kinds):
+            lines.append("  op.check(log) lists them")
+        super().__init__("\n".join(lines))

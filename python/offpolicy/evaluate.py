@@ -168,7 +168,7 @@ def evaluate(
     outcome = json.loads(first.outcome(normalisers, second))
     shortest, longest_seen = outcome["lengths"][0][0], horizon is None
     terms = Terms(discount, outcome["horizon"], baseline, longest_seen, shortest=shortest, mended=taken)
-    samples = Samples(scanner.again, scanner.source, plan, normalisers, clusters, passes)
+    samples = Samples(scanner.again, scanner.source, plan, normalisers, clusters, passes, scanner.crossing)
     beyond = bounds.remainder(terms) if continuing and bounds is not None else None
     if beyond is not None:
         remarks.append(_goes_on(outcome["horizon"], *beyond))

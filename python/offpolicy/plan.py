@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from offpolicy.columns import ESTIMATED, Columns, PolicyColumns, suggestion
+from offpolicy.crossing import Crossing
 from offpolicy.errors import MissingColumnError, UsageError
 from offpolicy.estimators import BLENDED, ESTIMATORS, NEEDS
 
@@ -73,6 +74,7 @@ class Plan:
     diagnostics: bool = False  # keep what tells whether weights can be trusted
     paired: bool = False  # compare each policy with the behaviour policy, trajectory by trajectory
     extra: tuple[tuple[str, str], ...] = field(default=())  # columns to check beyond those used
+    crossing: Crossing = field(default_factory=Crossing)  # what is known of episodes that cross files
 
     @property
     def estimated(self) -> bool:
@@ -157,6 +159,7 @@ class Plan:
                     "check_only": self.check_only,
                     "diagnostics": self.diagnostics,
                     "paired": self.paired,
+                    **asdict(self.crossing),
                 },
             }
         )

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from offpolicy import _core, polars_calls
+from offpolicy.crossing import Crossing
 from offpolicy.errors import BadFileError, TooLargeError, UsageError
 from offpolicy.estimators import BLENDED
 from offpolicy.plan import BEHAVIOR, Plan, Policy
@@ -55,6 +56,7 @@ class Samples:
     normalisers: bytes
     clusters: Clusters | None = None
     passes: int = 2  # 1 where the log should be read no more than once, unless what is asked for needs it
+    crossing: Crossing = field(default_factory=Crossing, repr=False)
     kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -123,7 +125,7 @@ class Samples:
         return pl.col(pair["target"]).cast(pl.Float64) / pl.col(pair["behavior"]).cast(pl.Float64)
 
     def _whole_episodes(self, names: list[str], ratio: pl.Expr) -> Iterator[pl.DataFrame]:
-        """Rows of whole trajectories. Only the first and the last of a batch can have rows elsewhere: these wait."""
+        """Rows of whole trajectories. The first and last of a batch, and those that cross files, wait."""
         keys = [self.plan.columns.episode, self.plan.columns.step]
         waiting = []
         columns = [*map(pl.col, keys), *(pl.col(name).cast(pl.Float64) for name in dict.fromkeys(names))]
@@ -131,7 +133,7 @@ class Samples:
             for frame in polars_calls.batches(piece.select(*columns, ratio.alias(_RATIO)), ROWS):
                 if not frame.is_empty():
                     ids = frame[keys[0]]
-                    outer = (ids == ids[0]) | (ids == ids[-1])
+                    outer = (ids == ids[0]) | (ids == ids[-1]) | self.crossing.among(ids)
                     waiting.append(frame.filter(outer))
                     yield frame.filter(~outer)
         yield pl.concat(waiting, how="vertical_relaxed").sort(keys)

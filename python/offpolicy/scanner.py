@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from offpolicy import _core
+from offpolicy.crossing import Crossing
 from offpolicy.errors import BadLogError, OffPolicyError
+from offpolicy.findings import Findings
 from offpolicy.plan import Plan
-from offpolicy.problem import EMPTY
 from offpolicy.sources import Pass, Source, run_task
 
 MapFunction = Callable[[Callable[[Any], bytes], Iterable[Any]], Iterable[bytes]]
@@ -36,15 +37,14 @@ class Scanner:
         second = passes == 2 and any(policy.estimators for policy in plan.second().policies)
         self.total = None if source.rows is None else source.rows * (2 if second else 1)
         self.done = 0
+        self.crossing = Crossing()
 
     def scan(self, plan: Plan, pass_name: str, normalisers: bytes | None) -> _core.Whole:
         """One pass; raises `BadLogError` with all that is wrong."""
         whole = self.read(plan, pass_name, normalisers)
-        document = json.loads(whole.problems())
-        if document["found"]:
-            raise BadLogError(self.source.problems(document["kept"]), document["found"])
-        if whole.episodes == 0:
-            raise BadLogError([EMPTY])
+        findings = Findings.of(whole, self.source, plan)
+        if findings.found:
+            raise BadLogError(findings.problems, findings.found, findings.kinds)
         return whole
 
     def again(self, plan: Plan, pass_name: str, normalisers: bytes | None) -> _core.Whole:
@@ -53,7 +53,18 @@ class Scanner:
         return self.scan(plan, pass_name, normalisers)
 
     def read(self, plan: Plan, pass_name: str, normalisers: bytes | None) -> _core.Whole:
-        """One pass, whatever it finds."""
+        """One pass, whatever it finds; one more where episodes are found to cross files."""
+        try:
+            whole = self._read_once(plan, pass_name, normalisers)
+            while len(self.source.names) > 1 and (found := whole.crossing()) is not None:
+                self.crossing = Crossing.from_core(found)
+                whole = self._read_once(plan, pass_name, normalisers)
+        except OffPolicyError as error:
+            raise self.source.in_users_terms(error) from None
+        return whole
+
+    def _read_once(self, plan: Plan, pass_name: str, normalisers: bytes | None) -> _core.Whole:
+        plan = replace(plan, crossing=self.crossing)
         job, names = Pass(plan.spec(), pass_name, normalisers), plan.names()
         if self.map is None:
             partials = [self.source.scan(job, names, self.threads, self.batch_rows, self._report())]

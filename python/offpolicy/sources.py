@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from offpolicy import _core, polars_calls
-from offpolicy.errors import BadFileError, UsageError
-from offpolicy.problem import Problem, from_core
+from offpolicy.errors import BadFileError, OffPolicyError, UsageError
 from offpolicy.scratch import ScratchFolder
 
 #: Rows a task for `map=`, at least.
@@ -62,6 +61,9 @@ class Source(ABC):
     rows: int | None
     #: Rows are those of the user's log, so that a problem can name one.
     rows_are_the_logs: bool = True
+    #: What was done with the log before: `order="any"`, `dedupe="identical"`.
+    is_sorted: bool = False
+    is_deduped: bool = False
 
     @abstractmethod
     def scan(
@@ -77,10 +79,6 @@ class Source(ABC):
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """The named columns as frames of about so many rows, in the order of the log."""
 
-    def problems(self, found: Sequence[dict[str, Any]]) -> list[Problem]:
-        """Problems as the core writes them, in the user's terms."""
-        return [from_core(problem, self.names, self.rows_are_the_logs) for problem in found]
-
     @abstractmethod
     def lazy(self) -> pl.LazyFrame:
         """A query for the whole log, which works while this source lives."""
@@ -88,6 +86,10 @@ class Source(ABC):
     def pieces(self) -> list[pl.LazyFrame]:
         """The same in pieces, of which each is sorted by itself; an episode may be in several, in any order."""
         return [self.lazy()]
+
+    def in_users_terms(self, error: OffPolicyError) -> OffPolicyError:
+        """Return the error with the user's file in the place of a temporary one."""
+        return error
 
     def files(self) -> list[dict[str, Any]]:
         """Where the numbers come from."""
@@ -197,7 +199,9 @@ class ReaderSource(StreamSource):
         folder = ScratchFolder()
         path = str(folder.path / "log.parquet")
         _core.spool(self.open_reader(names), names, path)
-        return ParquetSource([path], keep=folder)
+        spooled = ParquetSource([path], keep=folder)
+        spooled.names = self.names
+        return spooled
 
 
 class ParquetSource(Source):
@@ -255,6 +259,15 @@ class ParquetSource(Source):
         """A query for each file."""
         return [pl.scan_parquet(path, glob=False) for path in self.paths]
 
+    def in_users_terms(self, error: OffPolicyError) -> OffPolicyError:
+        """Return the error with the name of a file in the place of its path."""
+        for path, name in zip(self.paths, self.names, strict=True):
+            if path != name and path in str(error):
+                why = str(error).replace(path, name)
+                bad_file = isinstance(error, BadFileError)
+                return BadFileError(name, why.removeprefix(f"{name}: ")) if bad_file else type(error)(why)
+        return error
+
     def _need(self, names: list[str]) -> None:
         """A column that only some of the files have is refused, whatever their order."""
         for path, columns in self.columns_of.items():
@@ -269,6 +282,16 @@ class ParquetSource(Source):
             {"source": path, "bytes": Path(path).stat().st_size, "rows": sum(groups)}
             for path, groups in zip(self.paths, self.groups, strict=True)
         ]
+
+
+def several(names: Sequence[str]) -> str:
+    """Return what a message calls several files at once, where it cannot tell which one it means.
+
+    >>> several(["a", "b", "c"]), several(["a", "b", "c", "d", "e"])
+    ('a, b, c', 'a, b and 3 more files')
+    """
+    names = list(dict.fromkeys(names))
+    return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:2])} and {len(names) - 2} more files"
 
 
 def run_task(job: Pass, task: Task) -> bytes:

@@ -12,7 +12,7 @@ import polars as pl
 from offpolicy.columns import Columns
 from offpolicy.interruptible import interruptible
 from offpolicy.scratch import ScratchFolder
-from offpolicy.sources import ParquetSource, Source
+from offpolicy.sources import ParquetSource, Source, several
 
 #: Rows a bucket: what is sorted in memory at a time.
 BUCKET_ROWS = 4_000_000
@@ -56,6 +56,7 @@ def _tidy(
     if not paths:
         return source, 0
     sorted_source = ParquetSource(paths, keep=folder)
-    sorted_source.names = [", ".join(source.names)] * len(paths)
+    sorted_source.names = [several(source.names)] * len(paths)
+    sorted_source.is_sorted, sorted_source.is_deduped = True, dedupe
     sorted_source.rows_are_the_logs = False
     return sorted_source, rows - kept

@@ -21,7 +21,7 @@ from offpolicy.errors import UsageError
 from offpolicy.interruptible import interruptible
 from offpolicy.plan import Plan
 from offpolicy.scratch import ScratchFolder
-from offpolicy.sources import ParquetSource, Source
+from offpolicy.sources import ParquetSource, Source, several
 
 #: A column that marks the rows at which an episode was cut off.
 CUT = "__offpolicy_cut__"
@@ -152,6 +152,7 @@ def _rewritten(source: Source, names: list[str], change: Callable[[pl.LazyFrame]
 
     interruptible(write)
     made = ParquetSource([str(path) for path in paths], keep=folder)
-    made.names = source.names if len(source.names) == len(paths) else [", ".join(source.names)] * len(paths)
+    made.names = source.names if len(source.names) == len(paths) else [several(source.names)] * len(paths)
+    made.is_sorted, made.is_deduped = source.is_sorted, source.is_deduped
     made.rows_are_the_logs = False
     return made

@@ -27,7 +27,13 @@ def check(log: tuple[str, ...], as_json: bool, **settings: Any) -> int:
     if as_json:
         problems = [asdict(problem) for problem in report.problems]
         found = {"found": report.found, "episodes": report.episodes, "rows": report.rows}
-        document = {"version": op.__version__, "ok": report.ok, **found, "problems": problems}
+        document = {
+            "version": op.__version__,
+            "ok": report.ok,
+            **found,
+            "kinds": [asdict(kind) for kind in report.kinds],
+            "problems": problems,
+        }
         click.echo(one_document(document))
     else:
         from offpolicy.cli import show

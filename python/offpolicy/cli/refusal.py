@@ -78,4 +78,5 @@ def _details(error: Exception, message: str) -> dict[str, Any]:
     if isinstance(error, BadLogError):
         details["problems"] = [asdict(problem) for problem in error.problems]
         details["found"] = error.found
+        details["kinds"] = [asdict(kind) for kind in error.kinds]
     return details

@@ -100,12 +100,15 @@ def simulation(made: dict[str, Any]) -> None:
 
 
 def report(found: Report) -> None:
-    """All problems of a log and what each kind means, or that there is none."""
+    """The kinds of problems of a log, what each means, and all problems; or that there is none."""
     out = stdout()
     first, *_ = str(found).splitlines()
     line(out, Text(first, "bold green" if found.ok else "bold red"))
     if found.ok:
         return
+    out.print("", kinds(found), "", sep="\n")
+    for kind in found.kinds:
+        line(out, Text.assemble((kind.kind, "red"), f": {visible(in_our_words(kind.message))}"))
     table = Table(**LOOK)
     for name in ("file", "row", "episode", "step", "column", "value"):
         numeric = name in ("row", "step")
@@ -117,16 +120,33 @@ def report(found: Report) -> None:
             max_width=name_width(out),
         )
     table.add_column("problem", no_wrap=True)
-    messages: dict[str, str] = {}
     for problem in found.problems:
         where = (problem.file, problem.row, problem.episode, problem.step, problem.column, problem.value)
         table.add_row(*(cell(item) for item in where), Text(problem.kind, "red"))
-        messages.setdefault(problem.message, problem.kind)
     out.print("", table, "", sep="\n")
-    for message, kind in messages.items():
-        line(out, Text.assemble((kind, "red"), f": {visible(in_our_words(message))}"))
     if (more := found.found - len(found.problems)) > 0:
-        line(out, Text(f"… and {more} more; --limit shows them"))
+        line(out, Text(f"… and {more:,} more; --limit shows them"))
+
+
+def kinds(found: Report) -> Table:
+    """How many problems of each kind there are, and in how much of the log."""
+    table = Table(**LOOK)
+    table.add_column("problem", style="red", no_wrap=True)
+    for head in ("count", "rows", "share", "episodes", "share"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for kind in found.kinds:
+        more = "+" if kind.or_more else ""
+        sizes = ((kind.rows, "", kind.rows_share), (kind.episodes, more, kind.episodes_share))
+        cells = [
+            text
+            for count, after, share in sizes
+            for text in (
+                NONE if count is None else f"{count:,}{after}",
+                NONE if share is None else "<0.1%" if 0 < share < 0.001 else f"{share:.1%}",
+            )
+        ]
+        table.add_row(kind.kind, f"{kind.problems:,}", *cells)
+    return table
 
 
 def demo(ev: Evaluation, truth: float) -> None:

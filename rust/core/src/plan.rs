@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimators::{Estimator, magic};
+use crate::ids::Id;
 use crate::inspect::Check;
 
 /// A column that the scan reads, as f64.
@@ -89,6 +90,12 @@ pub struct Plan {
     pub diagnostics: bool,
     /// Compare each policy with the behaviour policy, trajectory by trajectory.
     pub paired: bool,
+    /// Episodes that are known to cross files; see `scan::pieces`.
+    #[serde(default)]
+    pub crossing: Vec<Id>,
+    /// The first step of every episode, where an earlier reading has found it.
+    #[serde(default)]
+    pub first_step: Option<i64>,
 }
 
 /// The table in the place of γ^{t−1}.

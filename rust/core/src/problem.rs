@@ -1,5 +1,8 @@
 //! What can be wrong with a log, as data.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Id;
@@ -84,27 +87,125 @@ pub struct Problem {
     pub message: String,
 }
 
-/// The first problems up to a limit, and how many there were.
+/// Problems of one kind that are kept as examples.
+const EXAMPLES: usize = 3;
+/// Ids of episodes that are kept to tell how many different ones a kind of problem is in.
+pub const EPISODES: usize = 1 << 16;
+
+/// All problems of one kind: how many there are, in how many rows and episodes, and the first of them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Tally {
+    problems: u64,
+    rows: u64,
+    last: Option<Place>,
+    hashes: BTreeSet<u64>,
+    others: u64,
+    examples: Vec<Problem>,
+}
+
+impl Tally {
+    fn push(&mut self, problem: &Problem) {
+        self.problems += 1;
+        if self.last.is_none() || self.last != problem.place {
+            self.rows += 1;
+            self.last = problem.place;
+        }
+        self.hashes.extend(problem.episode.as_ref().map(hash));
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(problem.clone());
+        }
+        self.bound();
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.problems += other.problems;
+        self.rows += other.rows;
+        self.others += other.others;
+        self.hashes.extend(other.hashes);
+        self.examples.extend(other.examples);
+        self.examples.sort();
+        self.examples.truncate(EXAMPLES);
+        self.bound();
+    }
+
+    fn group(&self, kind: Kind) -> Group<'_> {
+        let Self { problems, rows, .. } = *self;
+        let (episodes, or_more) = (self.hashes.len() as u64 + self.others, self.hashes.len() == EPISODES);
+        Group { kind, problems, rows, episodes, or_more, examples: &self.examples }
+    }
+
+    fn bound(&mut self) {
+        while self.hashes.len() > EPISODES {
+            self.hashes.pop_last();
+        }
+    }
+}
+
+/// A number that stands for an id; the same in every process.
+fn hash(id: &Id) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// What is known of one kind of problem.
+#[derive(Debug, Serialize)]
+pub struct Group<'a> {
+    /// What is wrong.
+    pub kind: Kind,
+    /// How many times.
+    pub problems: u64,
+    /// In how many rows.
+    pub rows: u64,
+    /// In how many episodes …
+    pub episodes: u64,
+    /// … or in more: there are too many to keep.
+    pub or_more: bool,
+    /// The first of them.
+    pub examples: &'a [Problem],
+}
+
+/// All that is known of problems.
+#[derive(Debug, Serialize)]
+pub struct Summary<'a> {
+    /// The first of them.
+    pub kept: &'a [Problem],
+    /// How many there are.
+    pub found: u64,
+    /// Of which kinds.
+    pub kinds: Vec<Group<'a>>,
+}
+
+/// The first problems up to a limit, how many there were, and how many of each kind.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Problems {
     /// Those that are kept.
     pub kept: Vec<Problem>,
     /// All that were found.
     pub found: u64,
+    kinds: BTreeMap<Kind, Tally>,
 }
 
 impl Problems {
     /// Notes a problem.
     pub fn push(&mut self, limit: usize, problem: Problem) {
         self.found += 1;
+        self.kinds.entry(problem.kind).or_default().push(&problem);
         if self.kept.len() < limit {
             self.kept.push(problem);
         }
     }
 
-    /// Counts problems of a kind that was noted already.
-    pub fn more(&mut self, count: u64) {
+    /// Counts problems of a kind that was noted already, each in a row and an episode of its own.
+    pub fn more(&mut self, kind: Kind, count: u64) {
+        if count == 0 {
+            return;
+        }
         self.found += count;
+        let tally = self.kinds.entry(kind).or_default();
+        tally.problems += count;
+        tally.rows += count;
+        tally.others += count;
     }
 
     /// True if there is none.
@@ -118,48 +219,74 @@ impl Problems {
         self.kept.extend(other.kept);
         self.kept.sort();
         self.kept.truncate(limit);
+        for (kind, tally) in other.kinds {
+            self.kinds.entry(kind).or_default().merge(tally);
+        }
+    }
+
+    /// All that is known of them.
+    pub fn summary(&self) -> Summary<'_> {
+        let kinds = self.kinds.iter().map(|(&kind, tally)| tally.group(kind)).collect();
+        Summary { kept: &self.kept, found: self.found, kinds }
     }
 }
 
 impl Kind {
-    /// What was expected, and how to go on.
+    /// What was expected.
     pub fn message(self) -> &'static str {
         match self {
             Self::NotPositive => {
                 "the probability of a logged action must be above 0: an action that the behaviour policy cannot take cannot be in its log"
             }
-            Self::AboveOne => "a probability must be at most 1; if it is a density, say density=True",
+            Self::AboveOne => "a probability must be at most 1",
             Self::Negative => "a probability or ratio must not be negative",
-            Self::Nan => "NaN is not a value: mend the column, or leave out the whole episode",
-            Self::Null => "null is not a value: mend the column, or leave out the whole episode",
+            Self::Nan => "NaN is not a value",
+            Self::Null => "null is not a value",
             Self::Infinite => "the value must be finite",
-            Self::InexactInteger => "an integer beyond 2^53 has no exact f64: cast the column yourself",
-            Self::Unsorted => "steps must go up by 1 within an episode; order=\"any\" sorts the log first",
+            Self::InexactInteger => "an integer beyond 2^53 has no exact f64",
+            Self::Unsorted => "steps must go up by 1 within an episode",
             Self::MixedIds => {
-                "episode ids are integers in one place and strings in another, so no piece can find its neighbours: cast one"
+                "episode ids are integers in one place and strings in another, so no piece can find its neighbours"
             }
-            Self::Reappears => {
-                "the episode is in the log more than once; order=\"any\" brings its steps together if they are scattered"
-            }
-            Self::Duplicate => {
-                "the step is there twice; dedupe=\"identical\" drops rows that are equal in every column used"
-            }
-            Self::Gap => {
-                "steps are missing before this one; if the rows are only out of order, order=\"any\" sorts the log"
-            }
-            Self::FirstStep => {
-                "episodes must all start at step 0, or all at step 1; if the rows are only out of order, order=\"any\" sorts the log"
-            }
-            Self::Truncated => {
-                "the episode was cut off before the horizon, so its later rewards are unknown; truncation=\"as-terminal\" counts them as 0, \"bootstrap\" as the model says, \"reduce-horizon\" leaves such steps out for all; if the column means something else, Columns(terminal=None) or Columns(truncated=None) leaves it unread"
-            }
-            Self::TooLong => {
-                "the episode is longer than the horizon: give a larger horizon=, or filter the log to its first steps"
-            }
-            Self::AfterTerminal => {
-                "rows of the episode follow, although it has ended here: give them an episode id of their own, or mend the column; if it means something else, Columns(terminal=None) leaves it unread"
-            }
-            Self::NotAMark => "a mark must be true or false, or 1 or 0: mend the column",
+            Self::Reappears => "the episode is in the log more than once, or in several places of one file",
+            Self::Duplicate => "the step is there twice",
+            Self::Gap => "steps are missing before this one",
+            Self::FirstStep => "episodes must all start at step 0, or all at step 1",
+            Self::Truncated => "the episode was cut off before the horizon, so its later rewards are unknown",
+            Self::TooLong => "the episode is longer than the horizon",
+            Self::AfterTerminal => "rows of the episode follow, although it has ended here",
+            Self::NotAMark => "a mark must be true or false, or 1 or 0",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(kind: Kind, row: u64, episode: i128) -> Problem {
+        let place = Some(Place { source: 0, row });
+        let (episode, step, column, value) = (Some(Id::Int(episode)), None, None, None);
+        Problem { place, kind, episode, step, column, value, message: kind.message().into() }
+    }
+
+    #[test]
+    fn kinds_are_counted_beyond_the_limit_and_across_merges() {
+        let (mut a, mut b) = (Problems::default(), Problems::default());
+        for row in 0..100 {
+            a.push(10, problem(Kind::Nan, row, i128::from(row / 10)));
+            a.push(10, problem(Kind::Nan, row, i128::from(row / 10)));
+            b.push(10, problem(Kind::Gap, 100 + row, 9));
+            b.push(10, problem(Kind::Nan, 100 + row, 9));
+        }
+        a.merge(10, b);
+        assert_eq!((a.kept.len(), a.found), (10, 400));
+        let counts = a
+            .summary()
+            .kinds
+            .iter()
+            .map(|g| (g.kind, g.problems, g.rows, g.episodes, g.examples.len()))
+            .collect::<Vec<_>>();
+        assert_eq!(counts, [(Kind::Nan, 300, 200, 10, 3), (Kind::Gap, 100, 100, 1, 3)]);
     }
 }

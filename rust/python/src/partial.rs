@@ -69,9 +69,14 @@ impl Whole {
         self.partial.sums.episodes()
     }
 
-    /// What is wrong with the log, as JSON: the first problems, and how many there are.
+    /// What is wrong with the log, as JSON: the first problems, how many there are, and how many of each kind.
     fn problems(&self) -> PyResult<String> {
-        json(&self.partial.problems)
+        json(&self.partial.problems.summary())
+    }
+
+    /// As JSON, what another reading of several files must know of the episodes that cross them; None if nothing.
+    fn crossing(&self) -> PyResult<Option<String>> {
+        self.partial.crossing(&self.job.spec.plan).map(|found| json(&found)).transpose()
     }
 
     /// Episodes cut off before the horizon.

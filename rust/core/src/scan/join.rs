@@ -36,6 +36,10 @@ impl Scan {
     pub(super) fn connect(&mut self, join: &mut Join, mut open: Open, head: Head) {
         self.check_end(open.ending, open.last, &open.id, open.next_step() - 1);
         self.check_length(open.steps, head.steps, open.next_step(), &open.id, head.place);
+        if open.steps > 0 && open.last.source == head.place.source && open.last.after(1) != head.place {
+            let value = Some(("step", head.first_step.to_string()));
+            self.problem(Kind::Reappears, Some(head.place), Some(&head.id), Some(head.first_step), value);
+        }
         (open.ending, open.last) = (head.ending, head.last);
         if self.broken() || head.rows.first().is_some_and(|rows| rows.len() as u64 != head.steps) {
             open.steps += head.steps;
@@ -62,26 +66,38 @@ impl Scan {
                 self.connect(&mut join, open, head);
             }
         }
-        let mut orphans: Vec<Head> = std::mem::take(&mut join.heads).into_values().collect();
-        orphans.sort_by_key(|head| head.place);
-        orphans.iter().for_each(|head| self.report_orphan(&join, head));
+        self.report_orphans(&mut join);
         let mut tails: Vec<Open> = std::mem::take(&mut join.tails).into_values().collect();
         tails.sort_by_key(|open| open.place);
         tails.into_iter().for_each(|open| self.close(open));
+        self.report_pieces();
         self.report_whole();
         self.partial.problems.kept.sort();
         self.into_partial(join)
     }
 
-    pub(super) fn report_orphan(&mut self, join: &Join, head: &Head) {
-        let before = join.tails.values().filter(|open| open.id == head.id).map(Open::next_step).max();
-        let kind = match before {
-            Some(next) if next > head.first_step => Kind::Duplicate,
-            Some(_) => Kind::Gap,
-            None if self.partial.ids.contains(&head.id) => Kind::Reappears,
-            None => Kind::FirstStep,
-        };
-        let value = Some(("step", head.first_step.to_string()));
-        self.problem(kind, Some(head.place), Some(&head.id), Some(head.first_step), value);
+    /// What found no beginning: a problem where its neighbours were looked for, otherwise one more piece.
+    fn report_orphans(&mut self, join: &mut Join) {
+        let mut orphans: Vec<Head> = std::mem::take(&mut join.heads).into_values().collect();
+        orphans.sort_by_key(|head| head.place);
+        let mut before: HashMap<&Id, i64> = HashMap::new();
+        for open in join.tails.values() {
+            let next = before.entry(&open.id).or_insert(i64::MIN);
+            *next = open.next_step().max(*next);
+        }
+        for head in orphans {
+            let value = Some(("step", head.first_step.to_string()));
+            let kind = match before.get(&head.id) {
+                Some(&next) if next > head.first_step => Kind::Duplicate,
+                Some(_) => Kind::Gap,
+                None if self.crosses(&head.id) => Kind::FirstStep,
+                None => {
+                    self.partial.pieces.push(self.engine.plan.problem_limit, head.place, &head.id, head.first_step);
+                    self.partial.pieces.rows += head.steps;
+                    continue;
+                }
+            };
+            self.problem(kind, Some(head.place), Some(&head.id), Some(head.first_step), value);
+        }
     }
 }

@@ -1,14 +1,16 @@
 //! Reads batches of rows in order, cuts them into trajectories, checks them and folds them.
 //!
-//! A log is read in units (a file, a row group, a stream) that may be read in any order and at the same time. Only the first
-//! trajectory of a unit can have begun elsewhere: it is kept as rows, a [`Head`], until its beginning arrives. Only the last
-//! can go on elsewhere: it stays [`Open`]. [`Join`] brings the two together by episode and step.
+//! A log is read in units (a file, a row group, a stream) that may be read in any order and at the same time. Of one file only
+//! the first trajectory of a unit can have begun elsewhere: it is kept as rows, a [`Head`], until its beginning arrives. Only
+//! the last can go on elsewhere: it stays [`Open`]. [`Join`] brings the two together by episode and step.
+//! Trajectories that cross files may stand anywhere in them: [`pieces`] tells how they are found.
 
 mod join;
+pub mod pieces;
 mod report;
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +24,7 @@ use crate::plan::Pass;
 use crate::problem::{Kind, Place, Problems};
 use crate::steps::Steps;
 pub use join::Join;
+use pieces::Pieces;
 
 /// Rows that are looked at together before they are folded: they stay in the fastest cache in between.
 const AHEAD: usize = 512;
@@ -102,6 +105,8 @@ pub struct Partial {
     pub heads: Vec<Head>,
     /// Episodes that may go on elsewhere.
     pub tails: Vec<Open>,
+    /// Episodes that have begun in another file, as far as nobody knew.
+    pub pieces: Pieces,
 }
 
 enum Current {
@@ -115,7 +120,9 @@ pub struct Scan {
     engine: Engine,
     partial: Partial,
     current: Current,
-    head: Option<Head>,
+    heads: Vec<Head>,
+    tails: Vec<Open>,
+    crossing: HashSet<Id>,
     unit_is_new: bool,
     spare: Option<Open>,
     tame: bool,
@@ -125,8 +132,10 @@ pub struct Scan {
 impl Scan {
     /// A reader with its own sums; `tame` if an earlier pass saw only values of ordinary magnitude.
     pub fn new(engine: Engine, tame: bool) -> Self {
-        let (current, partial) = (Current::Nothing, Partial::default());
-        Self { engine, partial, current, head: None, unit_is_new: true, spare: None, tame, arch: pulp::Arch::new() }
+        let (current, partial, arch) = (Current::Nothing, Partial::default(), pulp::Arch::new());
+        let crossing = engine.plan.crossing.iter().cloned().collect();
+        let (heads, tails, unit_is_new, spare) = (vec![], vec![], true, None);
+        Self { engine, partial, current, heads, tails, crossing, unit_is_new, spare, tame, arch }
     }
 
     /// True where an earlier pass has found the log in order: every episode in one piece.
@@ -135,14 +144,14 @@ impl Scan {
     }
 
     fn broken(&self) -> bool {
-        self.engine.plan.check_only || !self.partial.problems.is_empty()
+        self.engine.plan.check_only || !self.partial.problems.is_empty() || !self.partial.pieces.is_empty()
     }
 
     /// Reads the next rows of the unit.
     pub fn push(&mut self, batch: &Batch) {
-        for flaw in batch.flaws {
-            self.report_flaw(batch, flaw);
-        }
+        let mut flaws: Vec<&Flaw> = batch.flaws.iter().collect();
+        flaws.sort_by_key(|flaw| flaw.row);
+        flaws.into_iter().for_each(|flaw| self.report_flaw(batch, flaw));
         // Read one after the other, each would be waited for: a later pass reads no other step.
         let first_steps: Vec<i64> = batch.runs.iter().map(|run| batch.steps.get(run.start)).collect();
         let (mut rest, mut first_steps) = (batch.runs, first_steps.into_iter());
@@ -158,19 +167,19 @@ impl Scan {
         }
     }
 
-    /// Ends the unit: its first and last trajectories wait in `join` for what comes before and after them.
+    /// Ends the unit: its first and last trajectories, and those that cross files, wait in `join` for what comes before and
+    /// after them.
     pub fn end_unit(&mut self, join: &mut Join) {
-        let (mut head, mut tail) = (self.head.take(), None);
         match std::mem::replace(&mut self.current, Current::Nothing) {
             Current::Nothing => {}
-            Current::Head(current) => head = Some(current),
-            Current::Open(open) => tail = Some(open),
+            Current::Head(head) => self.heads.push(head),
+            Current::Open(open) => self.tails.push(open),
         }
         self.unit_is_new = true;
-        if let Some(head) = head {
+        for head in std::mem::take(&mut self.heads) {
             self.offer_head(join, head);
         }
-        if let Some(tail) = tail {
+        for tail in std::mem::take(&mut self.tails) {
             self.offer_tail(join, tail);
         }
     }
@@ -189,6 +198,7 @@ impl Scan {
         self.partial.ids.merge(other.ids);
         self.partial.wild |= other.wild;
         self.partial.problems.merge(self.engine.plan.problem_limit, other.problems);
+        self.partial.pieces.merge(self.engine.plan.problem_limit, other.pieces);
         for (ours, theirs) in self.partial.first_steps.iter_mut().zip(other.first_steps) {
             *ours = [ours.take(), theirs].into_iter().flatten().min();
         }
@@ -246,7 +256,7 @@ impl Scan {
         }
         let tame = ordinary || self.inspect(batch, run);
         self.partial.wild |= !tame;
-        self.extend(batch, run, place, tame, last);
+        self.extend(batch, run, place, tame, last && !self.crosses(&run.id));
     }
 
     fn extend(&mut self, batch: &Batch, run: &Run, place: Place, tame: bool, last: bool) {
@@ -283,24 +293,32 @@ impl Scan {
     fn begin(&mut self, id: Id, place: Place, first_step: i64) {
         // In the middle of a unit an episode begins; at its start only step 0 says so for certain, and step 1 where
         // others have begun there.
-        let begins = first_step == 0 || first_step == 1 && self.partial.first_steps[1].is_some();
-        if self.unit_is_new && !begins {
+        let certain = first_step == 0 || self.partial.first_steps[1].is_some();
+        let begins = self.may_begin(first_step) && (certain || !self.unit_is_new);
+        if !begins && (self.unit_is_new || self.crosses(&id)) {
             let (rows, steps) = (vec![vec![]; self.engine.plan.slots.len()], 0);
             let (complete, ending, tame) = (false, Ending::Unsaid, true);
             let head = Head { id, place, first_step, steps, complete, last: place, ending, tame, rows };
             self.current = Current::Head(head);
             return;
         }
-        if let 0 | 1 = first_step {
+        if begins {
             self.note_first_step(first_step, place, &id);
             self.partial.ids.push(&id, place);
         } else {
-            let few = self.partial.problems.found < self.engine.plan.problem_limit as u64;
-            let again = few && self.partial.ids.contains(&id);
-            let kind = if again { Kind::Reappears } else { Kind::FirstStep };
-            self.problem(kind, Some(place), Some(&id), Some(first_step), Some(("step", first_step.to_string())));
+            self.partial.pieces.push(self.engine.plan.problem_limit, place, &id, first_step);
         }
         self.current = Current::Open(self.open(id, place, first_step));
+    }
+
+    /// True if an episode may have this first step.
+    fn may_begin(&self, first_step: i64) -> bool {
+        first_step == 0 || first_step == 1 && self.engine.plan.first_step != Some(0)
+    }
+
+    /// True if an episode is known to cross files.
+    fn crosses(&self, id: &Id) -> bool {
+        !self.crossing.is_empty() && self.crossing.contains(id)
     }
 
     fn open(&mut self, id: Id, place: Place, first_step: i64) -> Open {
@@ -323,12 +341,16 @@ impl Scan {
     fn finish_current(&mut self) {
         match std::mem::replace(&mut self.current, Current::Nothing) {
             Current::Nothing => {}
-            Current::Head(head) => self.head = Some(Head { complete: true, ..head }),
+            Current::Head(head) => self.heads.push(Head { complete: !self.crosses(&head.id), ..head }),
+            Current::Open(open) if self.crosses(&open.id) => self.tails.push(open),
             Current::Open(open) => self.close(open),
         }
     }
 
     fn close(&mut self, mut open: Open) {
+        if !self.may_begin(open.first_step) {
+            self.partial.pieces.rows += open.steps;
+        }
         if open.ending.is_cut() {
             let cut = Cut { count: 1, place: open.last, id: open.id.clone(), ending: open.ending };
             note_cut(&mut self.partial, open.steps, cut);

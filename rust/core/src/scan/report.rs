@@ -4,7 +4,7 @@ use super::{Batch, Current, Flaw, Run, Scan};
 use crate::ending::Ending;
 use crate::episode::{Head, Open};
 use crate::ids::Id;
-use crate::problem::{Kind, Place, Problem};
+use crate::problem::{EPISODES, Kind, Place, Problem};
 
 impl Scan {
     /// Problems that only the whole log shows.
@@ -16,8 +16,8 @@ impl Scan {
             self.problem(Kind::MixedIds, Some(place), None, None, None);
         }
         let first = i64::from(self.partial.first_steps[0].is_none());
-        let (repeated, count) = self.partial.ids.repeated(self.engine.plan.problem_limit);
-        self.partial.problems.more(count - repeated.len() as u64);
+        let (repeated, count) = self.partial.ids.repeated(EPISODES.max(self.engine.plan.problem_limit));
+        self.partial.problems.more(Kind::Reappears, count - repeated.len() as u64);
         for (id, place) in repeated {
             self.problem(Kind::Reappears, Some(place), Some(&id), Some(first), None);
         }
@@ -25,7 +25,7 @@ impl Scan {
         if !self.engine.plan.truncated_as_terminal {
             let early: Vec<_> = self.partial.truncated.range(..horizon).map(|(l, cut)| (*l, cut.clone())).collect();
             for (length, cut) in early {
-                self.partial.problems.more(cut.count - 1);
+                self.partial.problems.more(Kind::Truncated, cut.count - 1);
                 let step = first + length.cast_signed() - 1;
                 self.report_ending(Kind::Truncated, cut.ending, cut.place, &cut.id, step);
             }

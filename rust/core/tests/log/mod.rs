@@ -161,6 +161,8 @@ fn plan(discount: f64, alphas: &[f64]) -> Plan {
         check_only: false,
         diagnostics: true,
         paired: true,
+        crossing: vec![],
+        first_step: None,
     }
 }
 
