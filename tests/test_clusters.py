@@ -219,7 +219,7 @@ def test_every_problem_is_counted(clustered):
 REFUSED = {
     "absent": ({"cluster": "usr"}, op.MissingColumnError, "no column 'usr' .for cluster=.; did you mean 'user'"),
     "no name": ({"cluster": 3}, op.UsageError, "cluster= takes the name of a column, not 3"),
-    "numbers": ({"cluster": "reward"}, op.MissingColumnError, "must hold whole numbers or text, not Float64"),
+    "numbers": ({"cluster": "reward"}, op.WrongTypeError, "must hold whole numbers or text, not Float64"),
     "one reading": ({"cluster": "user", "passes": 1}, op.UsageError, "it needs passes=2"),
 }
 

@@ -14,7 +14,15 @@ from offpolicy.cross_fit import cross_fit
 from offpolicy.cross_fitted import CrossFit
 from offpolicy.demo import demo_log, demo_value
 from offpolicy.difference import Difference
-from offpolicy.errors import BadFileError, BadLogError, MissingColumnError, OffPolicyError, PluginError, UsageError
+from offpolicy.errors import (
+    BadFileError,
+    BadLogError,
+    MissingColumnError,
+    OffPolicyError,
+    PluginError,
+    UsageError,
+    WrongTypeError,
+)
 from offpolicy.estimate import Estimate
 from offpolicy.evaluate import evaluate
 from offpolicy.evaluation import Evaluation
@@ -51,6 +59,7 @@ __all__ = [
     "Report",
     "UsageError",
     "Verdict",
+    "WrongTypeError",
     "__version__",
     "annotate",
     "check",

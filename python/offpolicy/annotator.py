@@ -11,8 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from offpolicy.aggregation import Aggregation
-from offpolicy.columns import ANNOTATED
-from offpolicy.errors import SHOWN, BadLogError, MissingColumnError, OffPolicyError
+from offpolicy.columns import ANNOTATED, coding
+from offpolicy.errors import SHOWN, BadLogError, OffPolicyError, WrongTypeError
 from offpolicy.fitters.kernel import KernelValues
 from offpolicy.fitters.tabular_values import Tables, TabularValues
 from offpolicy.grid import Grid, OutsideGridError
@@ -173,7 +173,8 @@ class Annotator:
         """Refuses what has no meaning: nulls, NaN, actions and steps that are no whole numbers."""
         for name in (self.action, self.step):
             if not frame[name].dtype.is_integer():
-                raise MissingColumnError(f"column {name!r} must hold whole numbers, not {frame[name].dtype}")
+                how = f": {coding(frame[name])}" if name == self.action else ""
+                raise WrongTypeError(f"column {name!r} must hold whole numbers, not {frame[name].dtype}{how}")
         problems = []
         for name in dict.fromkeys((*self.states, self.action, self.step)):
             column = frame[name]

@@ -21,8 +21,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from offpolicy.columns import Columns, suggestion
-from offpolicy.errors import SHOWN, BadLogError, MissingColumnError
+from offpolicy.columns import Columns, instead_of
+from offpolicy.errors import SHOWN, BadLogError, MissingColumnError, WrongTypeError
 from offpolicy.interruptible import interruptible
 from offpolicy.intervals.exact_sums import sums_by
 from offpolicy.problem import Problem
@@ -53,11 +53,11 @@ class Clusters:
         """Read the column; refuse it where it is null, or changes within an episode."""
         if column not in source.columns:
             raise MissingColumnError(
-                f"the log has no column {column!r} (for cluster=){suggestion(column, source.columns)}"
+                f"the log has no column {column!r} (for cluster=){instead_of(column, source.columns)}"
             )
         found, types = _by_episode(source, columns.episode, [column])
         if not _is_id(types[column]):
-            raise MissingColumnError(
+            raise WrongTypeError(
                 f"column {column!r} (for cluster=) must hold whole numbers or text, not {types[column]}"
             )
         least, largest, nulls = (pl.col(f"{what} {column}") for what in ("least", "largest", "nulls"))

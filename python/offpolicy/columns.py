@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+import polars as pl
+
 from offpolicy.errors import MissingColumnError, UsageError
 from offpolicy.protocols import Setting
 
+#: Columns of a log that a message lists.
+LISTED = 20
 #: The behaviour probabilities that `estimate_behavior` writes.
 ESTIMATED = "behavior_prob_hat"
 #: What it writes beside them, for standard errors that know of the estimation: a struct of the episode's `fold`, the
@@ -78,15 +82,15 @@ class Columns:
         if name is None or name in available:
             return name
         if self.renamed(role):
-            raise MissingColumnError(f"the log has no column {name!r} (for {role}){suggestion(name, available)}")
+            raise MissingColumnError(f"the log has no column {name!r} (for {role}){instead_of(name, available)}")
         return None
 
     def need(self, role: str, available: Collection[str]) -> str:
         """The name of a column that must be there."""
         name = self.find(role, available)
         if name is None:
-            close = suggestion(role, available)
-            raise MissingColumnError(f"the log has no column {role!r}{close}: name it with Columns({role}=...)")
+            there = instead_of(role, available)
+            raise MissingColumnError(f"the log has no column {role!r}{there}: name it with Columns({role}=...)")
         return name
 
     def states(self, available: Collection[str], known: Sequence[str] = ()) -> tuple[str, ...]:
@@ -94,9 +98,10 @@ class Columns:
         chosen = self.state or tuple(known) or tuple(name for name in available if name.startswith("state"))
         for name in chosen:
             if name not in available:
-                raise MissingColumnError(f"the log has no column {name!r} (of the state){suggestion(name, available)}")
+                raise MissingColumnError(f"the log has no column {name!r} (of the state){instead_of(name, available)}")
         if not chosen:
-            raise MissingColumnError("the log has no column of the state: name them with Columns(state=(...))")
+            there = instead_of("", available)
+            raise MissingColumnError(f"the log has no column of the state{there}: name them with Columns(state=(...))")
         return chosen
 
 
@@ -161,8 +166,33 @@ class PolicyColumns:
             name = getattr(self, field.name)
             if field.name in ("mixture_of", "alpha") or name is None or name in available:
                 continue
-            close = suggestion(name, available)
-            raise MissingColumnError(f"the log has no column {name!r} ({field.name} of policy {policy!r}){close}")
+            there = instead_of(name, available)
+            raise MissingColumnError(f"the log has no column {name!r} ({field.name} of policy {policy!r}){there}")
+
+
+def coding(actions: pl.Series) -> str:
+    """Say how actions become the whole numbers that policies and models count by.
+
+    >>> print(coding(pl.Series("a", ["buy", "sell", "buy"])))
+    code actions as 0, 1, …, in the order of the domain, such as pl.col("a").replace_strict({'buy': 0, 'sell': 1})
+    """
+    seen = actions.drop_nulls().unique().sort().head(3).to_list()
+    codes = {str(action) if actions.dtype == pl.Categorical else action: code for code, action in enumerate(seen)}
+    whole = str(codes) if actions.n_unique() <= len(codes) else f"{str(codes)[:-1]}, …}}"
+    how = f'pl.col("{actions.name}").replace_strict({whole})' if codes else "0, 1 and 2"
+    return f"code actions as 0, 1, …, in the order of the domain, such as {how}"
+
+
+def instead_of(name: str, available: Collection[str]) -> str:
+    """Return a hint at a name that is nearly right, and what columns there are.
+
+    >>> instead_of("episode", ["episodes", "reward"])
+    "; did you mean 'episodes'? its columns are episodes, reward"
+    """
+    names = list(available)
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    close = suggestion(name, available)
+    return f"{close or ';'} its columns are {', '.join(names[:LISTED]) or 'none'}{more}"
 
 
 def suggestion(name: str, available: Collection[str]) -> str:

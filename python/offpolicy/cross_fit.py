@@ -47,7 +47,7 @@ from offpolicy.evaluate import (
 )
 from offpolicy.evaluation import Evaluation
 from offpolicy.parted_log import TEST, TRAIN, PartedLog, Parts, Stored
-from offpolicy.plan import TARGET, Plan, Settings, choose_estimators, ratio_checks
+from offpolicy.plan import TARGET, Plan, Settings, choose_estimators, lacking, ratio_checks
 from offpolicy.plan import Policy as TargetPolicy
 from offpolicy.protocols import Model, ModelFitter, Policy, Setting
 from offpolicy.scanner import ProgressFunction, Scanner
@@ -218,7 +218,9 @@ def _refuse(
         columns.need(role, source.columns)
     behavior = None if estimated else columns.with_estimates(source.columns).find("behavior_prob", source.columns)
     ratio: dict[str, Any] | None = {"probabilities": {}} if estimated or behavior else None
-    choose_estimators([TargetPolicy(TARGET, ratio, dict.fromkeys(MODELLED, ""))], estimators, settings.baseline)
+    lacks = lacking(columns, source.columns, behavior, TARGET, "Columns") + ', or estimate it, behavior="counts"'
+    target = TargetPolicy(TARGET, ratio, dict.fromkeys(MODELLED, ""), lacks=lacks)
+    choose_estimators([target], estimators, settings.baseline)
     plan = Plan(
         columns=columns,
         settings=settings,

@@ -37,7 +37,21 @@ class MissingColumnError(OffPolicyError):
     >>> op.evaluate(op.demo_log(episodes=5).drop("reward"))
     Traceback (most recent call last):
         ...
-    offpolicy.errors.MissingColumnError: the log has no column 'reward': name it with Columns(reward=...)
+    offpolicy.errors.MissingColumnError: the log has no column 'reward'; its columns are episode, step, ...
+    """
+
+
+class WrongTypeError(OffPolicyError):
+    """A column whose values are of another type than is needed.
+
+    >>> import offpolicy as op, polars as pl
+    >>> from offpolicy.testing import Walk
+    >>> walk = Walk()
+    >>> log = walk.simulate(walk.behavior, 5, seed=0).with_columns(pl.format("move {}", "action").alias("action"))
+    >>> op.fitter("tabular").fit(log, walk)
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.WrongTypeError: column 'action' must hold whole numbers, not String: ...
     """
 
 

@@ -45,6 +45,10 @@ def check_ids(ids: Iterable[str]) -> list[str]:
     chosen = list(dict.fromkeys(ids))
     for name in chosen:
         if name not in ESTIMATORS:
+            if "," in str(name):
+                raise UsageError(
+                    f"no estimator {name!r}; several are a list: {[part.strip() for part in name.split(',')]}"
+                )
             close = get_close_matches(name, ESTIMATORS, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(ESTIMATORS)}"
             raise UsageError(f"no estimator {name!r}; {hint}")

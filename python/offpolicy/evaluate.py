@@ -133,7 +133,7 @@ def evaluate(
     columns = (columns or Columns()).with_estimates(source.columns)
     plan = replace(make_plan(source, columns, policies, settings, estimators), diagnostics=diagnostics, paired=paired)
     repairs: dict[str, Any] = {}
-    remarks = [] if estimators is not None else left_out(plan, source.columns)
+    remarks = [] if estimators is not None else left_out(plan)
     estimated = plan.estimated
     if passes == 1:
         plan = _for_one_pass(plan, estimators is not None, remarks)
@@ -230,7 +230,9 @@ def check_continuing(continuing: bool, discount: float, bounds: Bounds | None) -
     if continuing and discount >= 1:
         raise UsageError(f"continuing=True needs a discount below 1, not {discount:g}: later rewards have no bound")
     if continuing and bounds is None:
-        raise UsageError("continuing=True needs bounds=Bounds(...): what follows is bounded by the range of a reward")
+        raise UsageError(
+            "continuing=True needs bounds=Bounds(reward=...), the range of a reward, to bound what follows"
+        )
 
 
 def _goes_on(horizon: int, least: float, most: float) -> str:

@@ -56,11 +56,17 @@ class Evaluation:
     def __getitem__(self, key: str | tuple[str, str]) -> Estimate:
         """An estimate by estimator, or by policy and estimator."""
         policy, estimator = (None, key) if isinstance(key, str) else key
+        return self._find(policy, estimator, "ev[{policy!r}, {estimator!r}]")
+
+    def _find(self, policy: str | None, estimator: str, call: str) -> Estimate:
+        """Return an estimate; where several policies have it, say what to call."""
         found = [e for e in self.estimates if e.estimator == estimator and policy in (None, e.policy)]
         if len(found) == 1:
             return found[0]
         if found:
-            raise UsageError(f"several policies have {estimator!r}; ask for ev[policy, {estimator!r}]")
+            names = ", ".join(e.policy for e in found)
+            asked = call.format(policy=found[0].policy, estimator=estimator)
+            raise UsageError(f"several policies have {estimator!r} ({names}): ask for one, as in {asked}")
         known = ", ".join(f"{e.policy}: {e.estimator}" for e in self.estimates)
         what = f"no estimate {estimator!r}" + (f" of policy {policy!r}" if policy else "")
         hint = "" if estimator in ESTIMATORS else f"; estimators are {', '.join(ESTIMATORS)}"
@@ -184,7 +190,7 @@ class Evaluation:
         >>> values["episode"].to_list(), abs(values["value"].mean() - ev["step-is"].value) < 1e-12
         ([0, 1, 2], True)
         """
-        estimate = self[estimator] if policy is None else self[policy, estimator]
+        estimate = self._find(policy, estimator, "ev.values({estimator!r}, {policy!r})")
         return self.samples.values(estimate.policy, estimator)
 
     def to_dict(self) -> dict[str, Any]:

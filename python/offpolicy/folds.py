@@ -21,7 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from offpolicy.columns import Columns
-from offpolicy.errors import MissingColumnError, UsageError
+from offpolicy.errors import UsageError, WrongTypeError
 from offpolicy.protocols import Floats
 from offpolicy.sources import FrameSource, Source, open_log
 
@@ -150,7 +150,7 @@ def _keys(ids: pl.Series) -> Hashes:
         return np.repeat(np.array(each, dtype=np.uint64), runs.struct.field("len").to_numpy())
     if ids.is_empty():
         return np.zeros(0, dtype=np.uint64)
-    raise MissingColumnError(f"column {ids.name!r} must hold whole numbers or text, not {ids.dtype}")
+    raise WrongTypeError(f"column {ids.name!r} must hold whole numbers or text, not {ids.dtype}")
 
 
 def _digest(text: str) -> int:

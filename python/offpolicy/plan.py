@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from offpolicy.columns import ESTIMATED, Columns, PolicyColumns, suggestion
+from offpolicy.columns import ESTIMATED, Columns, PolicyColumns, instead_of, suggestion
 from offpolicy.crossing import Crossing
 from offpolicy.errors import MissingColumnError, UsageError
 from offpolicy.estimators import BLENDED, ESTIMATORS, NEEDS
@@ -28,6 +28,7 @@ class Policy:
     ratio: dict[str, Any] | None  # {"probabilities": {role: column}} | {"column": …} | {"mixture": …}
     models: dict[str, str]  # q_hat, v_hat, r_hat, transition_ratio -> column
     estimators: tuple[str, ...] = ()
+    lacks: str = ""  # what has to be there for a ratio, where there is none
 
     def allows(self, estimator: str) -> bool:
         """True where every column that the estimator needs is there."""
@@ -218,7 +219,7 @@ def find_policies(
         if ratio and (columns.renamed("ratio") or not (behavior and target)):
             target = None
         form = _ratio_form(behavior, target, ratio)
-        return (Policy(TARGET, form, models),)
+        return (Policy(TARGET, form, models, lacks=lacking(columns, available, behavior, target, "Columns")),)
     if not policies:
         raise UsageError("policies= names no policy")
     found: list[Policy] = []
@@ -238,7 +239,10 @@ def find_policies(
         else:
             form = _ratio_form(behavior, chosen.target_prob, chosen.ratio)
         models = {role: column for role in roles if (column := getattr(chosen, role))}
-        found.append(Policy(name, form, models))
+        lacks = lacking(columns, available, behavior, chosen.target_prob, "PolicyColumns")
+        if chosen.mixture_of is not None:
+            lacks = base.lacks
+        found.append(Policy(name, form, models, lacks=lacks))
     return tuple(found)
 
 
@@ -246,6 +250,21 @@ def _ratio_form(behavior: str | None, target: str | None, ratio: str | None) -> 
     if target and behavior:
         return {"probabilities": {"behavior": behavior, "target": target}}
     return {"column": {"ratio": ratio}} if ratio and not target else None
+
+
+def lacking(columns: Columns, available: Collection[str], behavior: str | None, target: str | None, owner: str) -> str:
+    """Return which of the two columns of a ratio are missing, what is there instead, and how to name them."""
+    if behavior and target:
+        return ""
+    owners = {"behavior_prob": (behavior, "Columns"), "target_prob": (target, owner)}
+    missing = {role: whose for role, (found, whose) in owners.items() if not found}
+    close = "".join(suggestion(getattr(columns, role), available) for role in missing)
+    there = instead_of("", available)
+    named = " and ".join(f"{whose}({role}=...)" for role, whose in missing.items())
+    one = len(missing) == 1
+    other = "" if one else f", or ratios with {owner}(ratio=...)"
+    what = f"{' and '.join(missing)}, which the log does not have{close}{there}"
+    return f"{what}: name {'it' if one else 'them'} with {named}{other}"
 
 
 def choose_estimators(
@@ -267,16 +286,13 @@ def choose_estimators(
     return tuple(choose(policy) for policy in policies)
 
 
-def left_out(plan: Plan, available: Collection[str]) -> list[str]:
+def left_out(plan: Plan) -> list[str]:
     """Says so where a log lacks the columns for any importance weight: that is seldom meant."""
     found = []
     for policy in plan.policies:
         if policy.ratio is None and (policy.models or plan.mc):
-            roles = [role for role in ("behavior_prob", "target_prob") if getattr(plan.columns, role) not in available]
-            close = "".join(suggestion(getattr(plan.columns, role), available) for role in roles)
             found.append(
-                f"the log has neither behavior_prob and target_prob nor ratio for policy {policy.name!r}{close}: only "
-                "estimators without weights were computed"
+                f"only estimators without weights were computed of policy {policy.name!r}: weights need {policy.lacks}"
             )
     return found
 
@@ -285,7 +301,7 @@ def _missing(policy: Policy, estimator: str) -> str:
     here = f"estimator {estimator!r} of policy {policy.name!r}"
     for need in NEEDS[estimator]:
         if need == "ratio" and policy.ratio is None:
-            return f"{here} needs behavior_prob and target_prob, or ratio: name them with Columns(...)"
+            return f"{here} needs {policy.lacks}"
         if need != "ratio" and need not in policy.models:
             owner = "Columns" if policy.name == TARGET else "PolicyColumns"
             return f"{here} needs a column {need}: name it with {owner}({need}=...)"

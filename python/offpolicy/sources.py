@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -366,8 +367,7 @@ def _open_paths(paths: Iterable[Any]) -> Source:
             raise UsageError(f"a list of logs holds paths, not {type(item).__name__}")
         path = str(item)
         if "://" in path:
-            remote = [str(item) for item in paths]
-            return StreamSource(", ".join(remote), pl.scan_parquet(remote))
+            return _open_remote([str(item) for item in paths])
         if Path(path).is_dir():
             inside = sorted(str(file) for file in Path(path).rglob("*.parquet"))
             if not inside:
@@ -386,6 +386,19 @@ def _open_paths(paths: Iterable[Any]) -> Source:
     if not found:
         raise UsageError("the list of paths is empty")
     return ParquetSource(found)
+
+
+def _open_remote(addresses: list[str]) -> Source:
+    """Return files that Polars reads from elsewhere, if it can."""
+    name = several(addresses)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return StreamSource(name, pl.scan_parquet(addresses))
+    except (OSError, pl.exceptions.PolarsError) as error:
+        why = str(error).partition("\n")[0]
+        how = "copy it to this machine, or give pl.scan_parquet(..., storage_options=...)"
+        raise BadFileError(name, f"it cannot be read from here ({why}); {how}") from None
 
 
 def _spool(reader: Any) -> Source:

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from offpolicy.columns import Columns
-from offpolicy.errors import MissingColumnError
+from offpolicy.errors import MissingColumnError, WrongTypeError
 from offpolicy.protocols import States
 
 FOLLOWS, IN_ORDER, NEXT = "__offpolicy_follows__", "__offpolicy_in_order__", "__offpolicy_next_{}__"
@@ -45,7 +45,7 @@ class Successors:
         if logged := logged_successors(states, terminal, schema):
             assert terminal is not None
             if not (schema[terminal] == pl.Boolean or schema[terminal].is_integer()):
-                raise MissingColumnError(f"column {terminal!r} must hold true and false, not {schema[terminal]}")
+                raise WrongTypeError(f"column {terminal!r} must hold true and false, not {schema[terminal]}")
             pairs = zip(logged, following, strict=True)
             moved = [pl.col(name).alias(new) for name, new in pairs]
             return cls(

@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from offpolicy.columns import Columns
+from offpolicy.columns import Columns, coding
 from offpolicy.endings import ended
-from offpolicy.errors import SHOWN, BadLogError, MissingColumnError
+from offpolicy.errors import SHOWN, BadLogError, WrongTypeError
 from offpolicy.problem import Problem
 from offpolicy.protocols import Actions, Floats, Setting, States
 from offpolicy.sources import Source, open_log
@@ -145,7 +145,8 @@ class _Layout:
             if not (frame[name].dtype == pl.Boolean or frame[name].dtype.is_integer()):
                 wrong[name] = "true and false"
         for name, kind in wrong.items():
-            raise MissingColumnError(f"column {name!r} must hold {kind}, not {frame[name].dtype}")
+            how = f": {coding(frame[name])}" if name == self.action else ""
+            raise WrongTypeError(f"column {name!r} must hold {kind}, not {frame[name].dtype}{how}")
 
     def check_order(self, frame: pl.DataFrame, row: int, before: pl.DataFrame | None) -> None:
         """s' is in the next row, so that the rows of an episode must come together and in order."""

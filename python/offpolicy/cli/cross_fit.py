@@ -12,6 +12,7 @@ from offpolicy.cli.names import choose_fitter, make_domain
 from offpolicy.cli.options import driver_options, estimate_options, read_mixture, read_names
 from offpolicy.cli.output import check_target, one_document
 from offpolicy.cli.progress import progress
+from offpolicy.cli.withheld import exit_code
 from offpolicy.domain_policies import domain_policy
 from offpolicy.files import write_json
 
@@ -46,7 +47,8 @@ def cross_fit(
 ) -> int:
     """Estimate with models fitted on other episodes than those they evaluate.
 
-    LOG is a Parquet file, a folder or a glob; several form one log. Rows are sorted by episode and step.
+    LOG is a Parquet file, a folder or a glob; several form one log. Rows are sorted by episode and step. The exit code
+    is 1 if no policy has the --interval that was asked for; the estimates are shown all the same.
     """
     target = None if out is None else check_target(out)
     made, fitted_by = make_domain(domain, parameters), choose_fitter(fitter, fitter_parameters)
@@ -69,4 +71,4 @@ def cross_fit(
         from offpolicy.cli import show
 
         show.evaluation(cf.evaluation, out, cf.folds)
-    return 0
+    return exit_code(cf.evaluation)

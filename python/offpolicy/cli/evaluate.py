@@ -11,6 +11,7 @@ import offpolicy as op
 from offpolicy.cli.options import estimate_options, log_options, order_option, truncation_option
 from offpolicy.cli.output import check_target, one_document
 from offpolicy.cli.progress import progress
+from offpolicy.cli.withheld import exit_code
 from offpolicy.files import write_json
 
 
@@ -35,7 +36,8 @@ def evaluate(
 ) -> int:
     """Estimate what target policies would have earned.
 
-    LOG is a Parquet file, a folder or a glob; several form one log. Rows are sorted by episode and step.
+    LOG is a Parquet file, a folder or a glob; several form one log. Rows are sorted by episode and step. The exit code
+    is 1 if no target policy has the --interval that was asked for; the estimates are shown all the same.
     """
     target = None if out is None else check_target(out)
     settings["estimators"] = list(estimators) or None
@@ -54,4 +56,4 @@ def evaluate(
         show.evaluation(ev, out)
         if explain:
             show_diagnostics.diagnostics(show.stdout(), ev)
-    return 0
+    return exit_code(ev)

@@ -12,6 +12,7 @@ from offpolicy.cli.names import check_name, choose_fitter, make_domain
 from offpolicy.cli.options import bounds_options, driver_options, read_mixture, read_names
 from offpolicy.cli.output import check_target, check_writable, one_document
 from offpolicy.cli.progress import progress
+from offpolicy.cli.withheld import asked_for_interval, no_interval
 from offpolicy.domain_policies import domain_policy
 from offpolicy.estimators import AVERAGED
 from offpolicy.improve import AGAINST, REQUIRED
@@ -93,6 +94,8 @@ def improve(
         from offpolicy.cli import show_improvement
 
         show_improvement.improvement(best, written)
+    if asked_for_interval() and best.candidates["score"].count() == 0:
+        return no_interval(str(settings["interval"]), best.candidates["reason"].drop_nulls().to_list())
     return 0
 
 

@@ -22,6 +22,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 ROLES = tuple(field.name for field in dataclasses.fields(Columns))
 POLICY_ROLES = ("target_prob", "ratio", "q_hat", "v_hat", "r_hat", "transition_ratio")
 POLICY_ROLE = re.compile(rf"(?:^|,)({'|'.join(POLICY_ROLES)})=")
+#: What stands where a role should.
+NEARLY_A_ROLE = re.compile(r"(?:^|,)\s*(\w+)=")
 MIXTURE = "mix:"
 
 
@@ -78,10 +80,10 @@ def driver_options(command: Command) -> Command:
 
 def estimate_options(command: Command) -> Command:
     """What is estimated, and how its intervals are made."""
-    ids = f"May be repeated; by default all that the columns allow of {', '.join(ESTIMATORS)}."
+    ids = f"May be repeated, or a list with commas; by default all that the columns allow of {', '.join(ESTIMATORS)}."
     return with_options(
         command,
-        click.option("--estimator", "estimators", multiple=True, metavar="ID", help=ids),
+        click.option("--estimator", "estimators", multiple=True, metavar="ID", callback=read_ids, help=ids),
         click.option("--baseline", type=float, help="The constant of dr-bsl."),
         click.option(
             "--cluster", metavar="COLUMN", help="Episodes with the same value there, such as a user, may be dependent."
@@ -184,6 +186,11 @@ def read_policies(
     return policies or None
 
 
+def read_ids(_context: click.Context, _option: click.Parameter, texts: Sequence[str]) -> tuple[str, ...]:
+    """`--estimator dr --estimator step-is` or `--estimator dr,step-is`."""
+    return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
+
+
 def read_names(_context: click.Context, _option: click.Parameter, names: Sequence[str]) -> Sequence[str]:
     """`--policy careful` and its like: a domain's policies, each once."""
     for name in names:
@@ -198,6 +205,9 @@ def read_policy(text: str) -> PolicyColumns:
     >>> read_policy("p,q_hat=q").q_hat, read_policy("mix:new:0.5").alpha, read_policy("ratio=w").ratio
     ('q', 0.5, 'w')
     """
+    for role in NEARLY_A_ROLE.findall(text):
+        if role not in POLICY_ROLES and (hint := suggestion(role, POLICY_ROLES)):
+            raise click.BadParameter(f"a policy has no column {role!r} in {text!r}{hint}")
     head, *rest = POLICY_ROLE.split(text)
     chosen: dict[str, Any] = {}
     if head.startswith(MIXTURE):

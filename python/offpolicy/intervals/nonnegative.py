@@ -36,11 +36,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from offpolicy.intervals.request import CONTRADICTED, Ends, Request, WithheldError
+from offpolicy.intervals.request import CONTRADICTED, REWARDED, Ends, Request, WithheldError
 from offpolicy.intervals.sketch import SLACK, BelowFloorError, Sketch
 
-#: Estimators that bounds on rewards alone bound.
-BY_REWARDS = ("is", "step-is")
 #: The sign of the values, and the end of a range that is their floor.
 SIDES = {"lower": (1.0, 0), "upper": (-1.0, 1)}
 #: A lower bound for the mean of x, which holds with probability 1 − δ, from a sketch, δ, and perhaps other sketches.
@@ -94,13 +92,13 @@ def sketch_of(request: Request, side: str, by: str = "rewards") -> Sketch:
 
 
 def _range(request: Request) -> tuple[float, float]:
-    return request.given().returns(request.terms) if request.estimator in BY_REWARDS else request.range()
+    return request.given().returns(request.terms) if request.estimator in REWARDED else request.range()
 
 
 def _differs_by_ratios(request: Request, side: str) -> bool:
     """True if ratios are bounded, and the guess is not 0, with which the values are those of the estimator itself."""
     given, (_, end) = request.given(), SIDES[side]
-    if request.estimator not in BY_REWARDS or given.ratio is None or given.rewards()[end] == 0:
+    if request.estimator not in REWARDED or given.ratio is None or given.rewards()[end] == 0:
         return False
     return math.isfinite(request.range()[end])
 

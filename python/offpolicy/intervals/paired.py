@@ -22,8 +22,8 @@ import polars as pl
 from offpolicy.bounds import Range
 from offpolicy.estimators import WEIGHTED
 from offpolicy.intervals import anderson, betting, hcope, sequence
-from offpolicy.intervals.nonnegative import BY_REWARDS, Lower, weighted_returns
-from offpolicy.intervals.request import CONTRADICTED, Ends, Request, WithheldError
+from offpolicy.intervals.nonnegative import Lower, weighted_returns
+from offpolicy.intervals.request import CONTRADICTED, REWARDED, Ends, Request, WithheldError
 from offpolicy.intervals.sketch import BelowFloorError, Sketch
 from offpolicy.plan import BEHAVIOR
 from offpolicy.samples import Samples
@@ -90,7 +90,7 @@ def _ends(request: Request) -> Ends:
 
 def _lowest(request: Request, sign: float, end: int) -> tuple[float, float]:
     """Return the lower bound of the mean of d, or of −d, and the floor; by ratios too where they are bounded."""
-    given, by_rewards = request.given(), request.estimator in BY_REWARDS
+    given, by_rewards = request.given(), request.estimator in REWARDED
     sketch = _sketch(request, sign, end, by_rewards)
     if not (by_rewards and given.ratio is not None and request.method in ("betting", "sequence")):
         return sketch.floor + LOWERS[request.method](sketch, request.tail), sketch.floor

@@ -16,8 +16,11 @@ from offpolicy.samples import Samples
 REPLICATES = 2000
 
 
+#: Methods that need bounds on rewards alone, of these estimators.
+BY_REWARDS = ("betting", "sequence", "hcope", "anderson")
+REWARDED = ("is", "step-is")
 #: What is said where the log has what bounds exclude.
-CONTRADICTED = "the log contradicts bounds=Bounds(...)"
+CONTRADICTED = "the log contradicts the given bounds"
 
 
 class WithheldError(OffPolicyError):
@@ -87,9 +90,7 @@ class Request:
     def given(self) -> Bounds:
         """The bounds, which must be there and hold for every trajectory that could be."""
         if self.bounds is None:
-            raise WithheldError(
-                f"{self.method} needs bounds=Bounds(...): ranges are given, never taken from the sample"
-            )
+            raise WithheldError(f"{self.method} needs {self.needed()}: ranges are given, never taken from the sample")
         if not self.bounds.hold(self.terms):
             raise WithheldError(f"{self.method} needs horizon=: the longest episode of the sample bounds nothing")
         if self.bounds.fixed_length and self.terms.shortest not in (None, self.terms.horizon):
@@ -107,6 +108,18 @@ class Request:
                 f"{self.method} promises something of whole episodes, and {self.terms.mended}: ask for t"
             )
         return self.bounds
+
+    def needed(self) -> str:
+        """Return the bounds that the method needs for this estimator, and the horizon if that is to be given too."""
+        by_rewards = self.method in BY_REWARDS and self.estimator in REWARDED
+        ratio = self.estimator not in UNWEIGHTED and not by_rewards
+        names = [
+            "reward",
+            *(["ratio"] if ratio else []),
+            *(["q"] if ratio and self.estimator in ("dr", "dr-v2") else []),
+        ]
+        horizon = " and horizon=" if self.terms.longest_seen else ""
+        return f"bounds=Bounds({', '.join(f'{name}=...' for name in names)}){horizon}"
 
     def possible(self) -> Range:
         """The least and the largest value that a trajectory can have, by the bounds."""

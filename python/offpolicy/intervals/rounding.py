@@ -67,6 +67,6 @@ def no_spread(estimate: Estimated) -> str | None:
     reason = f"{moved} by more than rounding, so that nothing in the log tells its error"
     if name == "reg":
         return f"{reason}, and no spread of {name} would tell the bias of its model: ask for dr"
-    if name in WEIGHTED or (name in TRUSTING and not estimate.terms.transition_ratio):
-        return f"{reason}: ask for step-is with an interval for finite samples, such as betting, and bounds=Bounds(...)"
-    return f"{reason}: ask for an interval for finite samples, such as betting with bounds=Bounds(...)"
+    another = name in WEIGHTED or (name in TRUSTING and not estimate.terms.transition_ratio)
+    what = "step-is with an interval" if another else "an interval"
+    return f"{reason}: ask for {what} for finite samples, such as betting with bounds=Bounds(reward=...)"

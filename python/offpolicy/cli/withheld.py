@@ -1,0 +1,36 @@
+"""Intervals that were asked for and cannot be had.
+
+The exit code is 1 if `--interval` was given and no estimate of a target policy has such an interval; the numbers are
+shown and written all the same. If some have one, the code is 0 and the others have their reasons.
+"""
+
+from __future__ import annotations
+
+import click
+
+from offpolicy.cli.output import visible
+from offpolicy.cli.refusal import in_our_words
+from offpolicy.evaluation import Evaluation
+from offpolicy.plan import BEHAVIOR
+
+
+def asked_for_interval() -> bool:
+    """Return whether the user chose the interval."""
+    source = click.get_current_context().get_parameter_source("interval")
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
+def exit_code(ev: Evaluation) -> int:
+    """Return 1, with a word on stderr, where the interval that was asked for is withheld from every target policy."""
+    targets = [estimate for estimate in ev.estimates if estimate.policy != BEHAVIOR] or list(ev.estimates)
+    intervals = [estimate.interval() for estimate in targets]
+    if not asked_for_interval() or any(end is not None for each in intervals for end in (each.low, each.high)):
+        return 0
+    return no_interval(str(ev.settings["interval"]), [each.reason or "" for each in intervals])
+
+
+def no_interval(method: str, reasons: list[str]) -> int:
+    """Say that nothing has the interval, and why; return the exit code."""
+    why = "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+    click.echo(f"error: no {method} interval could be made: {visible(in_our_words(why))}", err=True)
+    return 1
