@@ -76,7 +76,7 @@ def test_errors_over_sizes_are_those_of_the_runs_with_their_bars(runs, over_size
 
 def test_errors_over_sizes_have_a_panel_an_alpha_and_a_series_an_estimator(over_sizes):
     heading = over_sizes.spec["title"]
-    assert (heading["text"], heading["subtitle"]) == ("sailing: 40 runs", "Sailing(size=10)")
+    assert (heading["text"], heading["subtitle"]) == ("sailing: 40 runs", "Sailing: size 10")
     assert (over_sizes.facet["field"], over_sizes.panels()) == ("alpha", list(ALPHAS))
     assert "α = " in over_sizes.facet["header"]["labelExpr"]
     for mark in ("line", "point"):
@@ -95,6 +95,17 @@ def test_errors_over_sizes_have_a_panel_an_alpha_and_a_series_an_estimator(over_
 def test_two_fold_dr_is_a_point_of_its_own(over_sizes):
     points = [(row["size"], row["alpha"]) for row in over_sizes.rows if row["estimator"] == "2-fold DR"]
     assert sorted(points) == [(TOTAL, alpha) for alpha in ALPHAS]
+
+
+def test_two_fold_dr_has_a_colour_and_a_level_line_of_its_own(over_sizes):
+    colours = over_sizes.layers["point"]["color"]["scale"]["range"]
+    assert len(set(colours)) == len(colours) == len(LEGEND)
+    (level,) = (layer for layer in over_sizes.spec["spec"]["layer"] if "transform" in layer)
+    assert level["mark"]["type"] == "rule"
+    assert level["transform"][0]["filter"] == {"field": "estimator", "oneOf": ["2-fold DR"]}
+    assert level["encoding"]["y"]["field"] == "y"
+    assert "x" not in level["encoding"]  # from side to side
+    assert over_sizes.layers["point"]["size"]["condition"]["value"] > over_sizes.layers["point"]["size"]["value"]
 
 
 def errors_row(estimator, rmse, error, **about):
@@ -153,7 +164,7 @@ def test_gains_are_those_of_the_runs_with_a_panel_for_good_and_for_bad_candidate
         for what, panel in (("maximises", "maximize"), ("minimises", "minimize"))
     }
     heading = drawn.spec["title"]
-    assert (heading["text"], heading["subtitle"]) == ("safe-improvement: 25 runs", "MountainCar()")
+    assert (heading["text"], heading["subtitle"]) == ("safe-improvement: 25 runs", "Mountain Car")
     assert (drawn.facet["field"], drawn.facet["sort"]) == ("panel", list(panels))
     assert (drawn.panels(), drawn.spec["columns"]) == (sorted(panels), 2)
     assert drawn.fields("line", "x", "y", "color", "strokeDash") == ["size", "gain", "estimator", "C"]

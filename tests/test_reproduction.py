@@ -8,6 +8,7 @@ import pytest
 from cli import offpolicy
 from coin import Coin
 from offpolicy.experiments import reproduction
+from offpolicy.experiments.claims import Claim
 from offpolicy.experiments.reproduction import Paper
 
 
@@ -58,6 +59,23 @@ def test_what_a_later_experiment_needs_is_asked_for_before_any_run(coin, tmp_pat
     assert run.code == 1
     assert "to reproduce other, install the extra 'recurrent': pip install 'offpolicy[recurrent]'" in run.err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_reproduction_ends_with_one_row_per_claim_and_the_evidence_on_request(coin, tmp_path, monkeypatch):
+    claims = [Claim("A beats B", "held", "RMSE A 1, B 2, t = -9"), Claim("B beats C", "undecided", "RMSE B 2, C 2")]
+    paper = replace(coin, read=lambda experiment, runs: (pl.DataFrame(runs), claims))
+    monkeypatch.setattr(reproduction, "PAPER", {"coin": paper})
+    run = offpolicy("reproduce", "coin", "--quick", "--workers", 1, "--out", tmp_path)
+    assert run.code == 0
+    rows = [line.split() for line in run.out.splitlines() if "beats" in line]
+    assert rows == [["A", "beats", "B", "held"], ["B", "beats", "C", "undecided"]]
+    assert "RMSE" not in run.out
+    assert "--evidence" in run.out
+    document = json.loads((tmp_path / "coin" / "result.json").read_text())
+    assert [claim["evidence"] for claim in document["claims"]] == [claim.evidence for claim in claims]
+    asked = offpolicy("reproduce", "coin", "--quick", "--workers", 1, "--out", tmp_path, "--resume", "--evidence")
+    for claim in claims:
+        assert claim.evidence in asked.out
 
 
 def test_the_donations_need_jax():

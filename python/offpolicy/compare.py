@@ -39,7 +39,9 @@ class Compared:
     def figure(self) -> Any:
         """log10 of the RMSE over |D|, a panel a policy, as an Altair chart."""
         title = f"{self.settings['runs']} runs"
-        return figures.errors_over(self.table, "size", "|D|", title, panels="policy", y="rmse", y_title="log10 of RMSE")
+        return figures.errors_over(
+            self.table, "size", "|D|", title, panels="policy", y="rmse", y_title="log10 of RMSE", by_id=True
+        )
 
     def save(self, folder: str | Path) -> None:
         """Writes `comparison.json`, `figure.svg` and `figure.png`."""

@@ -85,7 +85,8 @@ def evaluate(
         by step (`likelihood`; of `wis`, `step-wis` and `wdr` the bootstrap, and `t` and `t-skew` up to a million steps)
         read the log here.
     progress
-        Called with the rows read so far and those to read (None if not known).
+        Called with the rows done so far and those of the log (None if not known). Where the log is read twice, a row is
+        half done after the first time.
     threads
         None for all cores.
     density

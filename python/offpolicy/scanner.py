@@ -35,8 +35,7 @@ class Scanner:
         self.source, self.threads, self.batch_rows, self.map = source, threads, batch_rows, map_function
         self.progress = progress
         second = passes == 2 and any(policy.estimators for policy in plan.second().policies)
-        self.total = None if source.rows is None else source.rows * (2 if second else 1)
-        self.done = 0
+        self.readings, self.done, self.told = (2 if second else 1), 0, 0
         self.crossing = Crossing()
 
     def scan(self, plan: Plan, pass_name: str, normalisers: bytes | None) -> _core.Whole:
@@ -58,6 +57,7 @@ class Scanner:
             whole = self._read_once(plan, pass_name, normalisers)
             while len(self.source.names) > 1 and (found := whole.crossing()) is not None:
                 self.crossing = Crossing.from_core(found)
+                self.readings += 1
                 whole = self._read_once(plan, pass_name, normalisers)
         except OffPolicyError as error:
             raise self.source.in_users_terms(error) from None
@@ -77,10 +77,16 @@ class Scanner:
                 partials += [_core.Partial.decode(result) for result in results]
         if self.source.rows is not None:
             self.done += self.source.rows
-            if self.progress:
-                self.progress(self.done, self.total)
+            self._tell(0)
         return _core.finish(job.spec, pass_name, normalisers, partials)
 
     def _report(self) -> Callable[[int], None] | None:
-        progress, done = self.progress, self.done
-        return None if progress is None else lambda rows: progress(done + rows, self.total)
+        return None if self.progress is None else self._tell
+
+    def _tell(self, rows: int) -> None:
+        """Tell how much of the log is done, all readings together: a row counts once, and the number never falls."""
+        if self.progress is not None:
+            total = self.source.rows
+            done = self.done + rows if total is None else min(total, (self.done + rows) // self.readings)
+            self.told = max(self.told, done)
+            self.progress(self.told, total)

@@ -38,6 +38,7 @@ def commands(context: click.Context) -> None:
 
 
 for command in (evaluate, check, cross_fit, improve, simulate, reproduce, plugins, demo):
+    command.short_help = str(command.help).partition("\n")[0]  # whole: click would cut it
     commands.add_command(command)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 import offpolicy as op
+from offpolicy.cli import complete
 from offpolicy.cli.names import check_name, choose_fitter, make_domain
 from offpolicy.cli.options import bounds_options, driver_options, read_mixture, read_names
 from offpolicy.cli.output import check_target, check_writable, one_document
@@ -23,7 +24,12 @@ from offpolicy.protocols import Domain, Policy
 
 @click.command()
 @driver_options
-@click.option("--generator", metavar="NAME", help="Where the candidates come from; by default mixture.")
+@click.option(
+    "--generator",
+    metavar="NAME",
+    shell_complete=complete.generators,
+    help="Where the candidates come from; by default mixture.",
+)
 @click.option(
     "--policy",
     "policies",
@@ -39,7 +45,14 @@ from offpolicy.protocols import Domain, Policy
     show_default=True,
     help="How much of the log the model gets where candidates were made from none of it.",
 )
-@click.option("--estimator", default="dr", show_default=True, metavar="ID", help=f"One of {', '.join(AVERAGED)}.")
+@click.option(
+    "--estimator",
+    default="dr",
+    show_default=True,
+    metavar="ID",
+    shell_complete=complete.among(AVERAGED),
+    help=f"One of {', '.join(AVERAGED)}.",
+)
 @click.option("--baseline", type=float, help="The constant of dr-bsl.")
 @click.option("--caution", type=float, help="C of the score, gain - Cσ or V - Cσ; by default 1.")
 @click.option(
@@ -57,7 +70,12 @@ from offpolicy.protocols import Domain, Policy
     help="The verdict that a winner must have at least.",
 )
 @click.option("--confidence", type=float, help="Level of the lower bound of --interval; by default 0.95.")
-@click.option("--interval", type=click.Choice(CHOICES), help="Instead of C errors: the lower bound of this interval.")
+@click.option(
+    "--interval",
+    type=click.Choice(CHOICES),
+    metavar="METHOD",
+    help=f"Instead of C errors: the lower bound of this interval, one of {', '.join(CHOICES)}.",
+)
 @bounds_options
 @click.option(
     "--out",

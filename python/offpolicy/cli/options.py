@@ -12,6 +12,7 @@ import click
 
 from offpolicy.arguments import COUNTS
 from offpolicy.bounds import Bounds
+from offpolicy.cli import complete
 from offpolicy.columns import Columns, PolicyColumns, suggestion
 from offpolicy.estimators import ESTIMATORS
 from offpolicy.intervals import CHOICES
@@ -56,9 +57,22 @@ def driver_options(command: Command) -> Command:
         command,
         log_argument,
         column_option,
-        click.option("--domain", required=True, metavar="NAME", help="What made the log; see `offpolicy plugins`."),
+        click.option(
+            "--domain",
+            required=True,
+            metavar="NAME",
+            shell_complete=complete.domains,
+            help="What made the log; see `offpolicy plugins`.",
+        ),
         parameters_option("--set", "parameters", "the domain"),
-        click.option("--fitter", default="tabular", show_default=True, metavar="NAME", help="What fits the model."),
+        click.option(
+            "--fitter",
+            default="tabular",
+            show_default=True,
+            metavar="NAME",
+            shell_complete=complete.fitters,
+            help="What fits the model.",
+        ),
         parameters_option("--fitter-set", "fitter_parameters", "the fitter"),
         click.option(
             "--behavior", type=click.Choice([COUNTS]), help="Estimate the behaviour probabilities, by counts."
@@ -83,13 +97,28 @@ def estimate_options(command: Command) -> Command:
     ids = f"May be repeated, or a list with commas; by default all that the columns allow of {', '.join(ESTIMATORS)}."
     return with_options(
         command,
-        click.option("--estimator", "estimators", multiple=True, metavar="ID", callback=read_ids, help=ids),
+        click.option(
+            "--estimator",
+            "estimators",
+            multiple=True,
+            metavar="ID",
+            callback=read_ids,
+            shell_complete=complete.estimators,
+            help=ids,
+        ),
         click.option("--baseline", type=float, help="The constant of dr-bsl."),
         click.option(
             "--cluster", metavar="COLUMN", help="Episodes with the same value there, such as a user, may be dependent."
         ),
         click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals."),
-        click.option("--interval", type=click.Choice(CHOICES), default="t", show_default=True),
+        click.option(
+            "--interval",
+            type=click.Choice(CHOICES),
+            default="t",
+            show_default=True,
+            metavar="METHOD",
+            help=f"One of {', '.join(CHOICES)}.",
+        ),
         bounds_options,
         click.option("--continuing", is_flag=True, help="The task goes on after H: bound what follows too."),
     )
@@ -128,7 +157,7 @@ def with_options(command: Command, *options: Callable[[Command], Command]) -> Co
 
 def log_argument(command: Command) -> Command:
     """`LOG...`, the same everywhere."""
-    return click.argument("log", nargs=-1, required=True, metavar="LOG...")(command)
+    return click.argument("log", nargs=-1, required=True, metavar="LOG...", shell_complete=complete.files)(command)
 
 
 def column_option(command: Command) -> Command:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from offpolicy.cli import complete
 from offpolicy.cli.options import json_option, parameters_option
 from offpolicy.cli.output import one_document
 from offpolicy.cli.progress import progress
@@ -16,7 +17,7 @@ ALL = "all"
 
 
 @click.command()
-@click.argument("name", metavar="EXPERIMENT")
+@click.argument("name", metavar="EXPERIMENT", shell_complete=complete.experiments)
 @click.option("--runs", type=click.IntRange(min=1), help="How many; the paper's number by default.")
 @click.option("--quick", is_flag=True, help="A few runs of each in a minute; kdd98 has a rougher π_train and truth.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; one a processor by default.")
@@ -33,8 +34,9 @@ ALL = "all"
     help="Write to a folder of this one, named as the experiment.",
 )
 @parameters_option("--set", "options", "the experiment's domain, such as substeps=1")
+@click.option("--evidence", is_flag=True, help="Show what the verdict on each claim rests on.")
 @json_option
-def reproduce(name: str, out: Path, options: dict[str, Any], as_json: bool, **settings: Any) -> int:
+def reproduce(name: str, out: Path, options: dict[str, Any], evidence: bool, as_json: bool, **settings: Any) -> int:
     """Repeat an experiment of the paper: its figure, its numbers, and which of its claims hold.
 
     EXPERIMENT is mountain-car, sailing, kdd98 or safe-improvement, or all of them. Ctrl-C keeps the runs that are done;
@@ -64,7 +66,7 @@ def reproduce(name: str, out: Path, options: dict[str, Any], as_json: bool, **se
         if not as_json:
             from offpolicy.cli import show_reproduction
 
-            show_reproduction.reproduction(result)
+            show_reproduction.reproduction(result, evidence)
     if as_json:
         documents = [{**result.to_dict(), "folder": str(result.folder)} for result in results]
         click.echo(one_document(documents[0] if name != ALL else {"experiments": documents}))

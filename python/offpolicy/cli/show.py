@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from offpolicy.check import Report
+from offpolicy.cli.fit import UNFOLDED, fit, width_of
 from offpolicy.cli.output import visible
 from offpolicy.cli.refusal import in_our_words
 from offpolicy.estimate import Estimate
@@ -35,8 +36,9 @@ LOOK: dict[str, Any] = {
 }
 COLOURS = {"reliable": "bold green", "fragile": "bold yellow", "unusable": "bold red"}
 NONE = "–"
+#: What a narrow table of estimates does without, the first first.
+SPARE = ("ess", "std error", "verdict")
 MOST_DECIMALS = 6
-UNFOLDED = 10_000
 #: Names longer than this are folded at a terminal.
 LONG_NAME = 30
 
@@ -45,9 +47,9 @@ def evaluation(ev: Evaluation, written: Path | None = None, folds: pl.DataFrame 
     """Verdict, estimates, those of each fold, notes, and the file that holds them too."""
     out = stdout()
     verdict(out, ev)
-    put(out, estimates(ev, name_width(out)))
+    put(out, estimates(ev, name_width(out)), SPARE)
     if folds is not None:
-        put(out, by_fold(folds, name_width(out), rounding(ev)))
+        put(out, by_fold(folds, name_width(out), rounding(ev)), ("steps", "episodes", "std error"))
     notes(out, ev)
     if written is not None:
         line(out, Text(visible(f"written to {written}"), "dim"))
@@ -153,8 +155,8 @@ def demo(ev: Evaluation, truth: float) -> None:
     """The estimates beside the truth, and how to go on."""
     out = stdout()
     verdict(out, ev)
-    put(out, estimates(ev, name_width(out), truth))
-    known = f"true value {truth:.4f}; mc is what the logged policy earned; se: standard errors"
+    put(out, estimates(ev, name_width(out), truth), SPARE)
+    known = f"true value {truth:.4f}, distance in standard errors; mc is the logged policy's value"
     line(out, Text(known, "dim"))
     line(out, Text(""))
     columns = "episode, step, reward, behavior_prob, target_prob"
@@ -180,12 +182,18 @@ def name_width(out: Console) -> int:
     return LONG_NAME if out.is_terminal else UNFOLDED
 
 
-def put(out: Console, table: Table) -> None:
-    """A table of numbers, as wide as it is: half a number would be a wrong one."""
+def put(out: Console, table: Table, spare: Sequence[str] = ()) -> None:
+    """A table of numbers in the terminal's width, if need be without some of `spare`.
+
+    Half a number would be a wrong one: the table is wider if nothing else helps.
+    """
+    left_out = fit(out, table, spare)
     before = out.width
-    out.width = max(before, out.measure(table, options=out.options.update(width=UNFOLDED)).maximum)
+    out.width = max(before, width_of(out, table))
     out.print("", table, "", sep="\n", crop=False)
     out.width = before
+    if left_out:
+        line(out, Text(f"no room for {', '.join(left_out)}: a wider terminal or --json has them", "dim"))
 
 
 def cell(item: object) -> Text:
@@ -220,7 +228,7 @@ def estimates(ev: Evaluation, widest: int, truth: float | None = None) -> Table:
         "ess",
         "verdict",
     ]
-    for head in heads + ["truth", "distance"] * (truth is not None):
+    for head in heads + ["distance"] * (truth is not None):
         table.add_column(head, justify="right", no_wrap=True)
     number = rounding(ev)
     before = None
@@ -232,11 +240,11 @@ def estimates(ev: Evaluation, widest: int, truth: float | None = None) -> Table:
             number(estimate.value),
             number(estimate.std_error),
             ends(estimate.low, estimate.high, number),
-            f"{estimate.ess:,.1f}",
+            size(estimate.ess),
             NONE if estimate.policy == BEHAVIOR else level(ev.verdict_on(estimate)),
         ]
         if truth is not None:
-            cells += beside(estimate, truth, number)
+            cells.append(distance(estimate, truth))
         table.add_row(cell(estimate.policy), estimate.estimator, *cells)
     return table
 
@@ -253,12 +261,20 @@ def ends(low: float | None, high: float | None, number: Callable[[float | None],
     return f"≥ {number(low)}" if high is None else f"{number(low)} … {number(high)}"
 
 
-def beside(estimate: Estimate, truth: float, number: Callable[[float | None], str]) -> list[str]:
-    """The truth and how many standard errors the estimate is away from it."""
-    if estimate.policy == BEHAVIOR or estimate.value is None:
-        return [NONE, NONE]
-    away = f"{(estimate.value - truth) / estimate.std_error:+.1f} se" if estimate.std_error else NONE
-    return [number(truth), away]
+def distance(estimate: Estimate, truth: float) -> str:
+    """How many standard errors an estimate is away from the truth."""
+    if estimate.policy == BEHAVIOR or estimate.value is None or not estimate.std_error:
+        return NONE
+    return f"{(estimate.value - truth) / estimate.std_error:+.1f} se"
+
+
+def size(ess: float) -> str:
+    """An effective sample size: a decimal only where it is small.
+
+    >>> size(504.21), size(2000.0)
+    ('504.2', '2,000')
+    """
+    return f"{ess:,.1f}" if ess < 1000 else f"{ess:,.0f}"
 
 
 def rounding(ev: Evaluation) -> Callable[[float | None], str]:
@@ -322,9 +338,12 @@ class Amount(ProgressColumn):
         self.unit = unit
 
     def render(self, task: Task) -> Text:
-        """Counts are exact, their speed is rounded."""
+        """Counts are exact, their speed is rounded; nothing is said of what nobody knows."""
+        if not task.completed and not task.total:
+            return Text("")
         speed = f", {short(task.speed)}/s" if task.speed else ""
-        return Text(f"{task.completed:,.0f} of {task.total or 0:,.0f} {self.unit}{speed}")
+        whole = f" of {task.total:,.0f}" if task.total else ""
+        return Text(f"{task.completed:,.0f}{whole} {self.unit}{speed}")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from offpolicy.cli.output import visible
-from offpolicy.cli.show import LOOK, NONE, cell, line, name_width, put, rounding
+from offpolicy.cli.show import LOOK, NONE, cell, line, name_width, put, rounding, size
 from offpolicy.evaluation import Evaluation
 from offpolicy.verdict import ENOUGH
 
@@ -27,8 +27,8 @@ def diagnostics(out: Console, ev: Evaluation) -> None:
         for text in about(row, ev.episodes):
             line(out, Text.assemble((visible(row["policy"]), "bold"), f": {visible(text)}"))
     if not ev.by_step.is_empty():
-        put(out, by_step(ev.details.some_steps(SOME_STEPS), name_width(out)))
-        put(out, leverage(ev, name_width(out)))
+        put(out, by_step(ev.details.some_steps(SOME_STEPS), name_width(out)), ("running",))
+        put(out, leverage(ev, name_width(out)), ("capped", "concentration", "without ten"))
 
 
 def about(row: dict[str, Any], episodes: int) -> list[str]:
@@ -77,7 +77,7 @@ def by_step(steps: pl.DataFrame, widest: int) -> Table:
         table.add_column(head, justify="right", no_wrap=True)
     for row in steps.iter_rows(named=True):
         numbers = (short(row[name]) for name in ("mean_weight", "mean_ratio"))
-        table.add_row(cell(row["policy"]), f"{row['step']:,}", f"{row['running']:,}", f"{row['ess']:,.1f}", *numbers)
+        table.add_row(cell(row["policy"]), f"{row['step']:,}", f"{row['running']:,}", size(row["ess"]), *numbers)
     return table
 
 

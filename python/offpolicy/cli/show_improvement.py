@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from offpolicy.cli.output import visible
-from offpolicy.cli.show import COLOURS, LOOK, NONE, cell, decimals, line, name_width, note, put, said, stdout
+from offpolicy.cli.show import COLOURS, LOOK, NONE, cell, decimals, line, name_width, note, put, said, size, stdout
 from offpolicy.improvement import Improvement
 from offpolicy.plan import BEHAVIOR
 
@@ -21,7 +21,7 @@ def improvement(best: Improvement, written: Sequence[Path] = ()) -> None:
     line(out, Text(visible(best.promise), "dim"))
     if best.verdict is not None:
         line(out, said(best.verdict))
-    put(out, candidates(best, name_width(out)))
+    put(out, candidates(best, name_width(out)), ("episodes", "ess", "error", "std error", "rank"))
     for text in best.notes:
         note(out, "note", text)
     reasons: dict[str, list[str]] = {}
@@ -52,7 +52,7 @@ def candidates(best: Improvement, widest: int) -> Table:
             Text(visible(row["candidate"]), "bold" if row["candidate"] == best.winner else ""),
             *(number(row[name]) for name in (*columns, "score")),
             f"{row['episodes']:,}",
-            NONE if row["ess"] is None else f"{row['ess']:,.1f}",
+            NONE if row["ess"] is None else size(row["ess"]),
             NONE if row["verdict"] is None else Text(row["verdict"], COLOURS[row["verdict"]]),
         )
     own = best.behavior

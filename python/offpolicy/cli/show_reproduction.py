@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from rich.table import Table
 from rich.text import Text
 
-from offpolicy.cli.show import line, note, stdout
+from offpolicy.cli.output import visible
+from offpolicy.cli.show import LOOK, line, note, stdout
 from offpolicy.experiments.reproduction import Result
 
 COLOURS = {"held": "bold green", "undecided": "bold yellow", "not held": "bold red"}
 
 
-def reproduction(result: Result) -> None:
-    """What was done less well than in full, the claims, each with its verdict and evidence, and where everything is."""
+def reproduction(result: Result, evidence: bool = False) -> None:
+    """What was done less well than in full, one row per claim with its verdict, and where everything is.
+
+    The evidence of each claim is in the result file, and shown if asked for.
+    """
     out = stdout()
     line(out, Text(f"{result.name}: {result.runs} runs, seed {result.seed}"))
     if "quick" in result.settings:
         note(out, "quick", result.settings["quick"])
+    table = Table(**LOOK)
+    table.add_column("claim", overflow="fold")
+    table.add_column("verdict", no_wrap=True)
     for claim in result.claims:
-        line(out, Text.assemble((f"  {claim.verdict}", COLOURS[claim.verdict]), f"  {claim.text}"))
-        line(out, Text(f"    {claim.evidence}", style="dim"))
-    line(out, Text(f"figure.svg, figure.png, result.json and runs.jsonl are in {result.folder}"))
+        said = Text(visible(claim.text))
+        if evidence:
+            said.append(visible(f"\n{claim.evidence}"), "dim")
+        table.add_row(said, Text(claim.verdict, COLOURS[claim.verdict]))
+    out.print("", table, "", sep="\n")
+    line(out, Text(visible(f"figure.svg, figure.png, result.json and runs.jsonl are in {result.folder}")))
+    if not evidence:
+        line(out, Text("--evidence shows what each verdict rests on; result.json has it too", "dim"))

@@ -11,6 +11,7 @@ import polars as pl
 
 import offpolicy as op
 from offpolicy import plotting, simulation
+from offpolicy.cli import complete
 from offpolicy.cli.names import make_domain
 from offpolicy.cli.options import json_option, parameters_option, read_mixture
 from offpolicy.cli.output import check_writable, one_document
@@ -24,7 +25,7 @@ FILE = click.Path(path_type=Path)
 
 
 @click.command()
-@click.argument("name", metavar="DOMAIN")
+@click.argument("name", metavar="DOMAIN", shell_complete=complete.domains)
 @click.option(
     "--policy",
     default=BEHAVIOR,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +18,7 @@ LOOKS: Mapping[str, tuple[str, str, str]] = {
     "reg": ("REG", "#7f7f7f", "triangle-down"),
     "dr-bsl": ("DR-bsl", "#9467bd", "triangle-up"),
     "dr": ("DR", "#d62728", "cross"),
-    "dr 2-fold": ("2-fold DR", "#d62728", "diamond"),
+    "dr 2-fold": ("2-fold DR", "#0b6e75", "diamond"),
     "dr-v2": ("DR-v2", "#ff7f0e", "diamond"),
 }
 #: Colours of estimators that the paper does not have.
@@ -45,13 +46,19 @@ def errors_over(
     y: str = "relative_rmse",
     y_title: str = "log10 of RMSE / true value",
     dodged: bool = False,
+    by_id: bool = False,
 ) -> Any:
     """log10 of an RMSE over a column: a line an estimator, with error bars; a panel a value of `panels`.
 
-    `dodged` places what belongs to one x side by side; places are evenly spread then, whatever the numbers.
+    An estimator that has one place alone gets a dashed line at its height, from side to side. `dodged` places what
+    belongs to one x side by side; places are evenly spread then, whatever the numbers. `by_id` calls estimators by
+    their ids; the paper's names are those of its own figures, where "IS" is `step-is`.
     """
     alt = imported("altair", "plot", "draw a figure")
     looks = _looks(numbers["estimator"].unique(maintain_order=True).to_list())
+    if by_id:
+        looks = {name: (name, colour, mark) for name, (_, colour, mark) in looks.items()}
+    alone = [looks[name][0] for name in _alone(numbers, x)]
     names, colours, marks = zip(*looks.values(), strict=True)
     data = numbers.with_columns(*_bars(y), pl.col("estimator").replace({name: look[0] for name, look in looks.items()}))
     place = {"x": alt.X(f"{x}:Q", title=x_title)}
@@ -59,15 +66,20 @@ def errors_over(
         level, apart = alt.Axis(labelAngle=0, grid=True), alt.Scale(paddingInner=0.6, paddingOuter=0.3)
         beside = alt.XOffset("estimator:N", sort=names, scale=alt.Scale(domain=names))
         place = {"x": alt.X(f"{x}:O", title=x_title, axis=level, scale=apart), "xOffset": beside}
-    base = alt.Chart(data).encode(
-        **place,
-        y=alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False, **HEIGHTS), axis=alt.Axis(labelBound=True)),
-        color=alt.Color("estimator:N", title=None, sort=names, scale=alt.Scale(domain=names, range=colours)),
-    )
+    height = {
+        "y": alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False, **HEIGHTS), axis=alt.Axis(labelBound=True)),
+        "color": alt.Color("estimator:N", title=None, sort=names, scale=alt.Scale(domain=names, range=colours)),
+    }
+    base = alt.Chart(data).encode(**place, **height)
     marked = alt.Shape("estimator:N", title=None, sort=names, scale=alt.Scale(domain=names, range=marks))
     bars = base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
-    chart = alt.layer(base.mark_line(strokeWidth=1.5), bars, base.mark_point(filled=True, size=30).encode(shape=marked))
-    chart = chart.properties(width=290, height=220)
+    one_place = alt.FieldOneOfPredicate(field="estimator", oneOf=alone)
+    points = base.mark_point(filled=True).encode(
+        shape=marked, size=alt.condition(one_place, alt.value(100), alt.value(30)) if alone else alt.value(30)
+    )
+    levels = alt.Chart(data).mark_rule(strokeWidth=1.5, strokeDash=[6, 3]).encode(**height).transform_filter(one_place)
+    lines = [base.mark_line(strokeWidth=1.5), bars, points]
+    chart = alt.layer(*([levels] if alone else []), *lines).properties(width=290, height=220)
     if panels is not None:
         labels = {"labelExpr": "'α = ' + datum.value"} if panels == "alpha" else {}
         header = alt.Header(title=None, labelFontSize=12, **labels)
@@ -140,11 +152,35 @@ def gain_look(estimator: str) -> tuple[str, str, str]:
     return (SECOND_READING if estimator == "dr-bsl" else name), colour, mark
 
 
+def in_words(described: str) -> str:
+    """Return what a result calls a domain, for a reader who knows no Python.
+
+    >>> in_words("MountainCar(substeps=4, start='uniform')"), in_words("Kdd98(path=None, net=False)"), in_words("coin")
+    ('Mountain Car: substeps 4, start uniform', 'Kdd98: no net', 'coin')
+    """
+    found = re.fullmatch(r"(\w+)\((.*)\)", described)
+    if found is None:
+        return described
+    name, options = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", found[1]), []
+    for option, value in re.findall(r"(\w+)=([^,()]+|\([^()]*\))", found[2]):
+        words, value = option.replace("_", " "), value.strip("'\"")
+        said = {"None": "", "True": words, "False": f"no {words}"}.get(value, f"{words} {value}")
+        options += [said] if said else []
+    return f"{name}: {', '.join(options)}" if options else name
+
+
+def _alone(numbers: pl.DataFrame, x: str) -> list[str]:
+    """Return the estimators that have one place where others have several."""
+    places = numbers.group_by("estimator", maintain_order=True).agg(pl.col(x).n_unique())
+    several = numbers[x].n_unique() > 1
+    return places.filter(pl.col(x) == 1)["estimator"].to_list() if several and places.height > 1 else []
+
+
 def _heading(title: str, subtitle: str) -> Any:
     alt = imported("altair", "plot", "draw a figure")
     if not subtitle:
         return title
-    return alt.Title(title, subtitle=subtitle, subtitleColor="#666666", subtitleFontSize=10, anchor="start")
+    return alt.Title(title, subtitle=in_words(subtitle), subtitleColor="#666666", subtitleFontSize=10, anchor="start")
 
 
 def _logarithm(expression: pl.Expr) -> pl.Expr:

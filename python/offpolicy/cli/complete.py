@@ -1,0 +1,63 @@
+"""What a shell may complete: estimators, log files, and the names that plugins bring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import click
+from click.shell_completion import CompletionItem
+
+from offpolicy.estimators import ESTIMATORS
+
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def estimators(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the ids that go on with the last word of a list with commas.
+
+    >>> context, option = click.Context(click.Command("x")), click.Option(["--x"])
+    >>> [item.value for item in estimators(context, option, "dr,step-")]
+    ['dr,step-is', 'dr,step-wis']
+    """
+    before, comma, last = incomplete.rpartition(",")
+    return [CompletionItem(f"{before}{comma}{name}") for name in starting(ESTIMATORS, last)]
+
+
+def files(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Leave it to the shell, which knows files."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def among(names: Iterable[str]) -> Completer:
+    """Return a completer of these names."""
+    known = tuple(names)
+    return lambda _context, _parameter, incomplete: [CompletionItem(name) for name in starting(known, incomplete)]
+
+
+def brought(hook: str) -> Completer:
+    """Return a completer of what plugins bring through a hook; they are loaded when it is asked."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from offpolicy.plugins import registry
+
+        found = {name for plugin in registry().load_all() for name in plugin.brings.get(hook, {})}
+        return [CompletionItem(name) for name in starting(sorted(found), incomplete)]
+
+    return complete
+
+
+def experiments(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the experiments of the paper, and `all`."""
+    from offpolicy.experiments.reproduction import PAPER
+
+    return [CompletionItem(name) for name in starting((*PAPER, "all"), incomplete)]
+
+
+def starting(names: Iterable[str], incomplete: str) -> list[str]:
+    """Return the names that begin so."""
+    return [name for name in names if name.startswith(incomplete)]
+
+
+domains = brought("offpolicy_domains")
+fitters = brought("offpolicy_model_fitters")
+generators = brought("offpolicy_candidate_policies")
