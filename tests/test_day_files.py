@@ -7,6 +7,7 @@ import offpolicy as op
 import polars as pl
 import pytest
 from logs import bits, detail_bits, value_bits, wide_log
+from offpolicy.testing import Walk
 
 
 def day_files(log, folder, seed, days=4, texts=False):
@@ -99,6 +100,31 @@ def test_the_pieces_of_one_file_must_be_together(tmp_path):
     op.demo_log(episodes=8).filter(pl.col("episode") > 5).write_parquet(tmp_path / "b.parquet")
     report = op.check([tmp_path / "a.parquet", tmp_path / "b.parquet"])
     assert {(problem.kind, problem.episode) for problem in report.problems} == {("reappears", 0)}
+
+
+def test_models_are_fitted_to_day_files_as_to_one(tmp_path):
+    walk = Walk()
+    log = walk.simulate(walk.behavior, 200, seed=1)
+    paths = day_files(log, tmp_path / "days", 6)
+    whole = op.cross_fit(log, walk, policy=walk.policies["eager"], estimators=["step-is", "dr"])
+    found = op.cross_fit(paths, walk, policy=walk.policies["eager"], estimators=["step-is", "dr"])
+    assert bits(found.evaluation) == bits(whole.evaluation)
+    for path in paths:
+        pl.read_parquet(path).drop("next_place").write_parquet(path)
+    with pytest.raises(op.BadLogError, match='as order="any" does'):
+        op.cross_fit(paths, walk, policy=walk.policies["eager"])
+    assert op.cross_fit(paths, walk, policy=walk.policies["eager"], order="any").evaluation.episodes == 200
+
+
+def test_too_many_pieces_are_refused_with_what_helps(tmp_path):
+    rows = pl.DataFrame({"episode": pl.int_range(132_000, eager=True)}).with_columns(reward=1.0, ratio=1.0)
+    paths = [tmp_path / "first.parquet", tmp_path / "second.parquet"]
+    for step, path in enumerate(paths):
+        rows.with_columns(step=step).write_parquet(path)
+    with pytest.raises(op.BadLogError, match='order="any" brings its steps together') as caught:
+        op.evaluate(paths, estimators=["step-is"])
+    assert caught.value.found > 131_072
+    assert op.evaluate(paths, estimators=["step-is"], order="any")["step-is"].value == 2.0
 
 
 def test_the_same_day_twice_is_refused(log, tmp_path):

@@ -15,7 +15,10 @@ from offpolicy.protocols import States
 
 FOLLOWS, IN_ORDER, NEXT = "__offpolicy_follows__", "__offpolicy_in_order__", "__offpolicy_next_{}__"
 #: Why rows without columns of the next state must be in order.
-ORDER = "the log has no columns of the next state, so that the rows of an episode must come one after the other"
+ORDER = (
+    "the log has no columns of the next state, so that the rows of an episode must come one after the other: log the "
+    'next states, or sort the log by episode and step, as order="any" does where it can be given'
+)
 
 
 def logged_successors(states: Sequence[str], terminal: str | None, available: Collection[str]) -> list[str]:

@@ -13,6 +13,9 @@ from offpolicy.cli.refusal import in_our_words
 from offpolicy.evaluation import Evaluation
 from offpolicy.plan import BEHAVIOR
 
+#: Reasons that are told.
+SHOWN = 3
+
 
 def asked_for_interval() -> bool:
     """Return whether the user chose the interval."""
@@ -31,6 +34,7 @@ def exit_code(ev: Evaluation) -> int:
 
 def no_interval(method: str, reasons: list[str]) -> int:
     """Say that nothing has the interval, and why; return the exit code."""
-    why = "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+    found = list(dict.fromkeys(reason for reason in reasons if reason))
+    why = "; ".join(found[:SHOWN]) + (f"; and {len(found) - SHOWN} more reasons" if len(found) > SHOWN else "")
     click.echo(f"error: no {method} interval could be made: {visible(in_our_words(why))}", err=True)
     return 1
