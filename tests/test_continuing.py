@@ -77,7 +77,7 @@ def test_a_reduced_horizon_has_the_bias_of_its_own_length():
     ("wrong", "says"),
     [
         ({"discount": 1.0}, "continuing=True needs a discount below 1, not 1"),
-        ({"bounds": None}, r"continuing=True needs bounds=Bounds\(...\)"),
+        ({"bounds": None}, r"continuing=True needs bounds=Bounds\(reward=...\)"),
         ({"continuing": "yes"}, "continuing must be one of True, False, not 'yes'"),
     ],
 )

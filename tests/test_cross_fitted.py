@@ -186,7 +186,9 @@ def test_a_log_that_cannot_be_evaluated_is_refused_before_a_model_is_fitted(walk
     assert (refused.value.problems[0].file, refused.value.problems[0].row) == (str(path), first)
     with pytest.raises(op.BadLogError, match="gap"):
         cross(walked.filter((pl.col("episode") != 9) | (pl.col("step") != 1)), fitter=Never())
-    with pytest.raises(op.MissingColumnError, match=r"'dr' .* needs behavior_prob and target_prob"):
+    with pytest.raises(
+        op.MissingColumnError, match=r"'dr' .* needs behavior_prob, .* estimate it, behavior=\"counts\""
+    ):
         cross(walked.drop("behavior_prob"), fitter=Never(), estimators=["dr"])
     with pytest.raises(op.BadLogError, match="no row"):
         cross(walked.clear(), fitter=Never())

@@ -180,7 +180,7 @@ def test_what_the_log_contradicts_is_withheld():
     for method in ("betting", "hoeffding"):
         narrow = gain.interval(0.9, method, op.Bounds(reward=(-0.1, 0.1), ratio=1.4))
         assert narrow.low is None
-        assert "the log contradicts bounds" in narrow.reason
+        assert "the log contradicts the given bounds" in narrow.reason
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,9 @@ def test_problems_do_not_depend_on_how_the_log_is_cut(tmp_path):
 def test_rows_after_the_end_are_refused_whatever_the_truncation():
     log = random_log(3, episodes=4, horizon=3, ragged=False).with_columns(terminal=pl.col("step") == 1)
     for truncation in (None, "as-terminal"):
-        with pytest.raises(op.BadLogError, match=r"terminal = true: rows of the episode follow.*\[after-terminal\]"):
+        with pytest.raises(
+            op.BadLogError, match=r"(?s)rows of the episode follow.*\[after-terminal\].*: terminal = true"
+        ):
             op.evaluate(log, truncation=truncation)
 
 
@@ -214,7 +216,7 @@ def test_a_fitter_takes_marks_that_are_0_and_1():
     for column in (pl.Int8, pl.UInt32):
         (found,) = transitions(log.with_columns(pl.col("terminal").cast(column)), WALK)
         assert found.terminal.tolist() == log["terminal"].to_list()
-    with pytest.raises(op.BadLogError, match=r"terminal = 2.*\[not-a-mark\]"):
+    with pytest.raises(op.BadLogError, match=r"(?s)\[not-a-mark\].*: terminal = 2"):
         list(transitions(log.with_columns(terminal=2), WALK))
 
 

@@ -138,11 +138,11 @@ def full(message: str, kind: str, done: Done) -> str:
 
 
 def kinds_of(problems: Sequence[Problem]) -> tuple[ProblemKind, ...]:
-    """Group problems of which no more is known, in the order of their first."""
-    found: dict[str, list[Problem]] = {}
+    """Group problems of which no more is known, in the order of their first, by kind and by what is said of them."""
+    found: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
-        found.setdefault(problem.kind, []).append(problem)
+        found.setdefault((problem.kind, problem.message), []).append(problem)
     return tuple(
-        ProblemKind(kind, own[0].message, len(own), None, None, None, None, False, tuple(own[:EXAMPLES]))
-        for kind, own in found.items()
+        ProblemKind(kind, message, len(own), None, None, None, None, False, tuple(own[:EXAMPLES]))
+        for (kind, message), own in found.items()
     )
