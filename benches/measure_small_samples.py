@@ -102,7 +102,7 @@ class Sample:
         slope = s_xc / s_cc
         centre = self.theta + slope * (1 - c.mean(axis=1))
         half = student_quantile(p, self.n - 2) * np.sqrt(np.maximum(s_xx - slope * s_xc, 0) / (self.n - 2))
-        determined = half <= 1e-12 * np.abs(x).max(axis=1)  # values that follow from the weights alone
+        determined = half <= 1e-7 * np.abs(x).max(axis=1)  # values that follow from the weights alone
         none = determined | ~((c.min(axis=1) < 1) & (c.max(axis=1) > 1))
         return np.where(none, np.nan, centre - half), np.where(none, np.nan, centre + half)
 
