@@ -10,8 +10,9 @@ estimator's 95% t interval is held against the truth, and its verdict noted. [ta
 the rules are in [verdict.py](../../python/offpolicy/verdict.py).
 
 - Of {rows} combinations of problem, size and estimator, {poor} have intervals that cover the truth in fewer than 90 of
-  100 logs, by more than the standard error of that share. The verdict *reliable* was given to them in {worst:.1%} of the logs at most ({worst_of}), and in
-  {mean:.2%} on average: a sample that by chance lacks its tail cannot show that it does.
+  100 logs, by more than the standard error of that share. The verdict *reliable* was given to them in {worst:.1%} of
+  the logs at most ({worst_of}), and in {mean:.2%} on average: a sample that by chance lacks its
+  tail cannot show that it does.
 - Where *reliable* was the verdict on most logs ({trusted} combinations), the lowest coverage is {lowest:.1%}
   ({lowest_of}).
 

@@ -217,7 +217,7 @@ def test_a_bootstrap_refuses_q_hat_in_the_place_of_r_hat():
         transition_ratio=pl.when(unknown).then(0.0).otherwise(1.0),
         r_hat=pl.when(unknown).then("q_hat").otherwise("r_hat"),
     )
-    with pytest.raises(op.UsageError, match="needs R̂, and r_hat is Q̂ .* on 1 last rows"):
+    with pytest.raises(op.UsageError, match=r"needs R̂, and r_hat is Q̂ .* on 1 last rows"):
         op.evaluate(log, truncation="bootstrap", estimators=["dr"])
     assert op.evaluate(log, truncation="as-terminal", estimators=["dr"])["dr"].value is not None
 
