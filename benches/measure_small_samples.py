@@ -18,7 +18,7 @@ from statistics import NormalDist
 import numpy as np
 import offpolicy as op
 import polars as pl
-from offpolicy.intervals import auto, shortfalls
+from offpolicy.intervals import leave_one_out, shortfalls
 from offpolicy.intervals.normal import student_quantile
 from small_sample_problems import Logs, drawn, problems
 from small_samples_page import page
@@ -102,7 +102,8 @@ class Sample:
         slope = s_xc / s_cc
         centre = self.theta + slope * (1 - c.mean(axis=1))
         half = student_quantile(p, self.n - 2) * np.sqrt(np.maximum(s_xx - slope * s_xc, 0) / (self.n - 2))
-        none = ~((c.min(axis=1) < 1) & (c.max(axis=1) > 1))
+        determined = half <= 1e-7 * np.abs(x).max(axis=1)  # values that follow from the weights alone
+        none = determined | ~((c.min(axis=1) < 1) & (c.max(axis=1) > 1))
         return np.where(none, np.nan, centre - half), np.where(none, np.nan, centre + half)
 
     def resampled(self, counts: np.ndarray) -> np.ndarray:
@@ -115,13 +116,14 @@ class Sample:
         n, weighted = self.n, self.estimator in WEIGHTED
         mine, ordinary = student(p, self.degrees), student_quantile(p, n - 1)
         plain = self.by_error(self.error, ordinary)
-        corrected = self.by_error(self.larger, mine) if weighted else plain
+        many = self.ess >= leave_one_out.MANY
+        small = self.by_error(self.larger, mine)
+        corrected = tuple(np.where(many, *ends) for ends in zip(plain, small, strict=True)) if weighted else plain
         skewed = self.skewed(mine)
         yield "normal", *self.by_error(self.error, NormalDist().inv_cdf(p))
         yield "t, influence", *plain
         yield "t", *corrected
         yield "t-skew", *skewed
-        many = self.ess >= auto.MANY
         yield "auto", *(np.where(many, t, other) for t, other in zip(corrected, skewed, strict=True))
         if not weighted:
             yield "likelihood", *self.likelihood(p)

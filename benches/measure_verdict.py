@@ -24,6 +24,8 @@ from verdict_page import page
 
 SIZES, LARGE = (20, 100, 300, 1000, 5000), 100_000
 ESTIMATORS = ("is", "step-is", "wis", "step-wis", "dr", "wdr")
+#: Coverage below which intervals are poor, if by more than the standard error of what was measured.
+POOR = 0.9
 #: Problems that are about policies far from the log, and weights without a variance: compared with and without them.
 FAR = ("graph", "sepsis", "bandit 2")
 #: What makes a combination of problem, size and estimator good: see `judged_good`.
@@ -34,7 +36,7 @@ RANGES = {
     "predicted_leaning": (0.01, 0.1, 0.25, 1, 3, 10),
     "lacking": (0.5, 0.9, 1.1, 1.2, 1.5, 2),
     "k_hat": (0.0, 0.2, 0.4, 0.5, 0.6, 0.7),
-    "concentration": (0.02, 0.05, 0.08, 0.2, 0.4),
+    "concentration": (0.02, 0.05, 0.08, 0.2, 0.3, 0.4),
     "leaning": (0.001, 0.005, 0.01, 0.02, 0.05, 0.1),
 }
 RANGES_OF_ALL = {
@@ -124,7 +126,13 @@ def by_setting(runs: pl.DataFrame) -> list[dict]:
         *given,
         *medians,
     )
-    return found.with_columns(judged_good().alias("good")).to_dicts()
+    return found.with_columns(judged_poor().alias("poor"), judged_good().alias("good")).to_dicts()
+
+
+def judged_poor() -> pl.Expr:
+    """A combination whose intervals cover less than they may, beyond chance."""
+    covers = pl.col("coverage")
+    return covers + (covers * (1 - covers) / pl.col("runs")).sqrt() < POOR
 
 
 def judged_good() -> pl.Expr:
@@ -182,7 +190,7 @@ def comparison(runs: pl.DataFrame, rows: list[dict]) -> list[dict]:
     found = []
     for which, chosen in (("without far ones", lambda name: not name.startswith(FAR)), ("all", lambda _: True)):
         some = [row for row in rows if row["right"] and chosen(row["setting"])]
-        poor, good = [row for row in some if row["coverage"] < 0.9], [row for row in some if row["good"]]
+        poor, good = ([row for row in some if row[kind]] for kind in ("poor", "good"))
         covering = [row for row in some if row["coverage"] >= GOOD["coverage"] and row["n"] >= GOOD["episodes"]]
         logs = runs.filter("right", pl.col("setting").is_in({row["setting"] for row in some}))
         for rules, share, level in (("former", "formerly_reliable", "former"), ("present", "reliable", "level")):
@@ -207,6 +215,21 @@ def comparison(runs: pl.DataFrame, rows: list[dict]) -> list[dict]:
     return found
 
 
+def without(runs: pl.DataFrame, rows: list[dict]) -> list[dict]:
+    """What would be called reliable without one of the rules, on problems whose logs are what they seem."""
+    rules, found = passed(), []
+    kinds = pl.DataFrame([{key: row[key] for key in (*KEYS, "poor", "good")} for row in rows])
+    logs = runs.filter("right").join(kinds, on=list(KEYS))
+    names = [name for name in rules if name != "leaning"]  # which is one rule with the concentration
+    for dropped in (None, *names):
+        others = [rule.fill_null(True) for name, rule in rules.items() if name in names and name != dropped]
+        shares = logs.group_by(*KEYS, "poor", "good").agg(pl.all_horizontal(others).mean().alias("reliable"))
+        poor, good = (shares.filter(kind)["reliable"] for kind in ("poor", "good"))
+        about = {"poor_but_reliable": poor.mean(), "worst": poor.max(), "false_alarms": 1 - good.mean()}
+        found.append({"rule": dropped} | about)
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=500, help="repetitions of each problem and size")
@@ -225,6 +248,7 @@ def main() -> None:
         "runs": options.runs,
         "good": GOOD,
         "comparison": comparison(runs, rows),
+        "without": without(runs, rows),
         "settings": rows,
         "ranges": {name: by_range(runs.filter("right"), name) for name in RANGES}
         | {name: by_range(runs, name) for name in RANGES_OF_ALL},

@@ -3,16 +3,17 @@
     python tests/coverage_table.py [--runs 10000] [--out docs/coverage]
 
 Exactly: all samples of a size with their probabilities, in rational arithmetic, misses above and below apart. Each cell
-(problem, estimator, way, size) is kept in `cells.jsonl` as soon as it is known; what is there is not done again.
-`README.md` shows them all.
+(problem, estimator, way, size) is kept in `cells.jsonl` as soon as it is known. Methods that a cell has already are not
+measured again. `README.md` shows them all.
 """
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from offpolicy import intervals
@@ -59,26 +60,26 @@ def by_multiset() -> list[str]:
     return [method for method in intervals.METHODS if method not in BY_ROUNDS]
 
 
-def exact(problem: Problem, n: int) -> dict:
+def exact(problem: Problem, n: int, methods: Sequence[str]) -> dict:
     """All samples of n trajectories, whatever their order."""
-    return missed(problem, problem.multisets(n), by_multiset())
+    return {"misses": missed(problem, problem.multisets(n), methods)}
 
 
-def exact_by_rounds(problem: Problem, n: int) -> dict:
+def exact_by_rounds(problem: Problem, n: int, methods: Sequence[str]) -> dict:
     """The same for betting, where it matters in which round a trajectory is."""
-    return missed(problem, problem.by_parts(places_by_round(range(n))), ["betting"])
+    return {"misses": missed(problem, problem.by_parts(places_by_round(range(n))), methods)}
 
 
-def exact_by_parts(problem: Problem, n: int) -> dict:
+def exact_by_parts(problem: Problem, n: int, methods: Sequence[str]) -> dict:
     """The same for hcope, with ids that put a third of the trajectories into its pre-sample."""
     first, k = rounds_of(range(1000)) < PRE_SAMPLE, max(2, n // 3)
     ids = [*np.flatnonzero(first)[:k].tolist(), *np.flatnonzero(~first)[: n - k].tolist()]
-    return missed(problem, problem.by_parts([range(k), range(k, n)]), ["hcope"], ids=ids)
+    return {"misses": missed(problem, problem.by_parts([range(k), range(k, n)]), methods, ids=ids)}
 
 
-def exact_of(problem: Problem, n: int, estimator: str) -> dict:
+def exact_of(estimator: str, problem: Problem, n: int, methods: Sequence[str] = OF_RATIOS) -> dict:
     """The misses of another estimator in all samples, and how many of them have no interval."""
-    found = tally(problem, problem.multisets(n), OF_RATIOS, estimator=estimator)
+    found = tally(problem, problem.multisets(n), methods, estimator=estimator)
     return {
         "misses": {key: each[:2] for key, each in found.items()},
         "withheld": {key: each[2] for key, each in found.items()},
@@ -100,14 +101,16 @@ def has_none(method: str, n: int) -> bool:
     return method == "hcope" and (rounds_of(range(n)) < PRE_SAMPLE).sum() < 2
 
 
-def random(problem: Problem, n: int, runs: int) -> dict:
+def random(runs: int, problem: Problem, n: int, methods: Sequence[str]) -> dict:
     """Random samples; those that are alike to a method are done once."""
     law = [float(p) for p, _ in problem.law]
     drawn = np.random.default_rng([n, len(law)]).choice(len(law), p=law, size=(runs, n))
     rounds = rounds_of(range(n))
-    found = missed(problem, counted(np.sort(drawn, axis=1)), by_multiset())
-    found |= missed(problem, counted(within(drawn[:BETTING_RUNS], rounds)), ["betting"])
-    return found | missed(problem, counted(within(drawn, rounds >= PRE_SAMPLE)), ["hcope"])
+    alike = {"betting": within(drawn[:BETTING_RUNS], rounds), "hcope": within(drawn, rounds >= PRE_SAMPLE)}
+    found = missed(problem, counted(np.sort(drawn, axis=1)), [name for name in methods if name not in alike])
+    for name in alike.keys() & set(methods):
+        found |= missed(problem, counted(alike[name]), [name])
+    return {"misses": found}
 
 
 def within(drawn: np.ndarray, parts: np.ndarray) -> np.ndarray:
@@ -125,26 +128,43 @@ def counted(samples: np.ndarray) -> Iterator[tuple[Fraction, np.ndarray]]:
         yield Fraction(count, len(samples)), chosen
 
 
-def cells(runs: int) -> Iterator[tuple[dict, Callable[[], dict]]]:
+class Cell(NamedTuple):
+    """What is measured on one problem in one way, of samples of one size."""
+
+    row: dict
+    problem: Problem
+    methods: Sequence[str]
+    measure: Callable[[Problem, int, Sequence[str]], dict]
+
+    def found(self, methods: Sequence[str] | None = None) -> dict:
+        """Return the misses of some methods, or of all."""
+        return self.measure(self.problem, self.row["n"], self.methods if methods is None else methods)
+
+    def lacking(self, known: dict) -> list[str]:
+        """Return the methods that a known row does not have yet."""
+        have = known.get("misses", {})
+        return [method for method in self.methods if any(f"{method} {level}" not in have for level in LEVELS)]
+
+
+def cells(runs: int) -> Iterator[Cell]:
     """All that is measured."""
-
-    def cell(measure: Callable[..., dict], problem: str, way: str, n: int, *more) -> tuple[dict, Callable[[], dict]]:
-        return {"problem": problem, "way": way, "n": n}, lambda: {"misses": measure(PROBLEMS[problem], n, *more)}
-
-    for name in PROBLEMS:
-        for n in EXACT_SIZES:
-            yield cell(exact, name, "multisets", n)
-        for n in ROUND_SIZES:
-            yield cell(exact_by_rounds, name, "rounds", n)
-        for n in PART_SIZES:
-            yield cell(exact_by_parts, name, "parts", n)
+    ways = (
+        ("multisets", EXACT_SIZES, by_multiset(), exact),
+        ("rounds", ROUND_SIZES, ["betting"], exact_by_rounds),
+        ("parts", PART_SIZES, ["hcope"], exact_by_parts),
+    )
+    for name, problem in PROBLEMS.items():
+        for way, sizes, methods, measure in ways:
+            for n in sizes:
+                yield Cell({"problem": name, "way": way, "n": n}, problem, methods, measure)
     for name, problem, estimator in others():
         for n in EXACT_SIZES:
             row = {"problem": name, "estimator": estimator, "way": "multisets", "n": n}
-            yield row, partial(exact_of, problem, n, estimator)
+            yield Cell(row, problem, OF_RATIOS, partial(exact_of, estimator))
     for n in SIZES:
-        for name in PROBLEMS:
-            yield cell(random, name, "random", n, runs)
+        for name, problem in PROBLEMS.items():
+            row = {"problem": name, "way": "random", "n": n}
+            yield Cell(row, problem, [*intervals.METHODS], partial(random, runs))
 
 
 def key(row: dict) -> tuple:
@@ -267,16 +287,16 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     kept = options.out / "cells.jsonl"
     done = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
-    known = {key(row) for row in done}
-    for row, measure in cells(options.runs):
-        if key(row) in known:
+    known = {key(row): row for row in done}
+    for cell in cells(options.runs):
+        row = known.setdefault(key(cell.row), cell.row)
+        if not (lacking := cell.lacking(row)):
             continue
-        row |= measure()
-        with kept.open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        for part, found in cell.found(lacking).items():
+            row[part] = row.get(part, {}) | found
+        kept.write_text("".join(json.dumps(each) + "\n" for each in known.values() if "misses" in each))
         print(*key(row), flush=True)
-    rows = [json.loads(line) for line in kept.read_text().splitlines()]
-    (options.out / "README.md").write_text(page(rows))
+    (options.out / "README.md").write_text(page([*known.values()]))
 
 
 if __name__ == "__main__":

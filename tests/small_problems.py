@@ -146,9 +146,15 @@ class Sample:
             samples=self,
             confidence=confidence,
             side=side,
+            ess=self.once("ess", self.ess),
             **({"bounds": self.problem.bounds} | options),
         )
         return intervals.interval(request, "no trajectory has weight" if math.isnan(value) else None)
+
+    def ess(self):
+        """(Σc)²/Σc² of the final weights."""
+        c = self.problem.padded["c"][self.chosen][:, -1]
+        return float(c.sum() ** 2 / (c**2).sum()) if c.any() else 0.0
 
     def estimate(self, estimator):
         """The estimate and its standard error; NaN where no trajectory has the weight that its normaliser needs."""

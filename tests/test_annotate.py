@@ -185,7 +185,7 @@ def test_steps_beyond_the_horizon_and_states_outside_are_named(log, values):
 
 
 def test_columns_of_the_wrong_type_are_refused(log, values):
-    with pytest.raises(op.MissingColumnError, match="'action' must hold whole numbers"):
+    with pytest.raises(op.WrongTypeError, match="'action' must hold whole numbers"):
         op.annotate(log.with_columns(pl.col("action").cast(float)), TARGET, values)
     with pytest.raises(op.MissingColumnError, match="no column 'state'"):
         op.annotate(log.drop("state"), TARGET, values)

@@ -210,6 +210,18 @@ def test_a_bootstrap_needs_a_model_and_one_policy():
         op.evaluate(log, truncation="bootstrap", estimators=["mc"])
 
 
+def test_a_bootstrap_refuses_q_hat_in_the_place_of_r_hat():
+    """Annotated with a domain, rows without a P̂ of their own have the ratio 0 and Q̂ as r_hat."""
+    log, unknown = cut_log(), pl.col("truncated") & (pl.col("episode") == pl.col("episode").filter("truncated").max())
+    log = log.with_columns(
+        transition_ratio=pl.when(unknown).then(0.0).otherwise(1.0),
+        r_hat=pl.when(unknown).then("q_hat").otherwise("r_hat"),
+    )
+    with pytest.raises(op.UsageError, match=r"needs R̂, and r_hat is Q̂ .* on 1 last rows"):
+        op.evaluate(log, truncation="bootstrap", estimators=["dr"])
+    assert op.evaluate(log, truncation="as-terminal", estimators=["dr"])["dr"].value is not None
+
+
 def test_a_bootstrapped_log_promises_nothing_for_finite_samples():
     ev = op.evaluate(cut_log(), horizon=6, truncation="bootstrap", estimators=["step-is"])
     found = ev["step-is"].interval(method="hoeffding", bounds=op.Bounds(reward=(-9, 9), ratio=9))

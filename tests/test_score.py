@@ -101,6 +101,17 @@ def test_a_fold_alone_has_probabilities_of_others_and_a_larger_error():
     assert found > op.evaluate(alone.drop(SCORE))["step-is"].std_error
 
 
+def test_a_bootstrapped_log_keeps_what_the_estimation_of_propensities_wrote():
+    log = counted(small_log()).with_columns(r_hat=0.5)
+    last = pl.col("step") == pl.col("step").max().over("episode")
+    cut = log.with_columns(truncated=last & (pl.col("episode") % 5 == 0))
+    options = {"truncation": "bootstrap", "estimators": ["step-is", "dr"], "horizon": int(log["step"].max()) + 2}
+    ev, known = op.evaluate(cut, **options), op.evaluate(cut.drop(SCORE), **options)
+    assert any("account for the estimation" in note for note in ev.notes)
+    assert ev["step-is"].value == known["step-is"].value
+    assert ev["step-is"].std_error != known["step-is"].std_error
+
+
 def chain(seed, episodes, horizon):
     """π0 is constant in each of three states."""
     rng = np.random.default_rng(seed)

@@ -73,6 +73,28 @@ def test_the_interval_without_skewness_inverts_its_transformation(estimator):
         assert float(min(outwards * t, outwards * transformed)) == pytest.approx(float(q), rel=1e-6)
 
 
+@pytest.mark.parametrize("estimator", WEIGHTED)
+def test_t_of_a_weighted_estimator_leaves_out_each_trajectory_of_a_small_sample(estimator):
+    log = coarse_log(4, 10)
+    estimate = evaluate(log, estimators=[estimator])[estimator]
+    error, degrees, _ = exact_spread(log, estimator)
+    assert error > estimate.std_error
+    found = estimate.interval(0.9)
+    half = float(t_quantile(mpmath.mpf("0.95"), degrees)) * error
+    assert (found.low, found.high) == pytest.approx((estimate.value - half, estimate.value + half), rel=1e-8)
+    assert found.assumptions["factor"] == pytest.approx(error / estimate.std_error, rel=1e-9)
+    assert found.assumptions["degrees"] == pytest.approx(degrees, rel=1e-9)
+
+
+@pytest.mark.parametrize("estimator", WEIGHTED)
+def test_t_of_a_large_effective_sample_reads_nothing_again(estimator, monkeypatch):
+    log = random_log(7, episodes=30, horizon=HORIZON)
+    estimate = evaluate(log, estimators=[estimator])[estimator]
+    assert "factor" in estimate.interval().assumptions
+    monkeypatch.setattr(leave_one_out, "MANY", estimate.ess)
+    assert "factor" not in estimate.interval().assumptions
+
+
 def test_the_influence_of_an_average_is_its_distance_from_the_mean():
     log = coarse_log(5, 12)
     for estimator in ("is", "step-is", "dr"):
@@ -122,6 +144,12 @@ def test_a_spread_does_not_depend_on_the_unit_or_on_the_order():
     assert (small.degrees, small.skewness) == (same.degrees, same.skewness)
     assert small.error == pytest.approx(same.error * 2.0**-900, rel=1e-15)
     assert Spread.of(np.zeros(4)) == Spread(0.0, 3.0, 0.0)
+
+
+def test_opposite_values_have_the_opposite_skewness_to_the_last_bit():
+    values = np.random.default_rng(8).standard_exponential((200, 3)) - 1
+    for each in values:
+        assert Spread.of(-each).skewness == -Spread.of(each).skewness
 
 
 def test_a_step_that_one_episode_has_to_itself_adds_nothing():

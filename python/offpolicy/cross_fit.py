@@ -171,7 +171,8 @@ def cross_fit(
     if estimated is not None:
         parted.estimated(behavior_columns(parted.whole, setting, parts.of, parts.count, **estimated))
     into = {name: PolicyColumns.named(str(number)) for number, name in enumerate(policies)}
-    ratio = RatioOfFolds(setting, wanted, transition_ratio)
+    # A bootstrap of truncated episodes reads R̂ where P̂/P would have Q̂, and leaves dr-v2 out.
+    ratio = RatioOfFolds(setting, wanted, transition_ratio and truncation != "bootstrap")
     annotated = _annotated(parted, chosen, policies, into, fit, setting, ratio, threads, progress)
     estimate = partial(
         evaluate,

@@ -152,7 +152,8 @@ def evaluate(
     remarks += _about_clusters(source, plan, clusters, passes)
     taken = None
     if truncation and first.truncated:
-        mended = mend(source, plan, Cut(first.truncated, first.shortest_truncated or 0), estimators is not None)
+        cut, beside = Cut(first.truncated, first.shortest_truncated or 0), _beside(source, plan, cluster)
+        mended = mend(source, plan, cut, estimators is not None, beside)
         repairs |= mended.repairs
         remarks += mended.remarks
         taken = mended.taken

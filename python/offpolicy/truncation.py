@@ -9,7 +9,7 @@ For the last two the log, once it has been checked as it is, is written anew to 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -62,8 +62,11 @@ def with_checks(plan: Plan) -> Plan:
     return replace(plan, extra=tuple((column, "finite") for column in _model(plan)))
 
 
-def mend(source: Source, plan: Plan, cut: Cut, explicit: bool) -> Mended:
-    """Return what becomes of a log with episodes cut off; an estimator asked for by name is refused, not left out."""
+def mend(source: Source, plan: Plan, cut: Cut, explicit: bool, beside: Sequence[str] = ()) -> Mended:
+    """Return what becomes of a log with episodes cut off; an estimator asked for by name is refused, not left out.
+
+    `beside` names columns that standard errors need, and that a log with all its rows keeps.
+    """
     if plan.settings.truncation == "as-terminal":
         remark = f"{cut.episodes} truncated episodes were taken as ended"
         return Mended(source, plan, {"truncated_as_terminal": cut.episodes}, [remark], remark)
@@ -86,7 +89,10 @@ def mend(source: Source, plan: Plan, cut: Cut, explicit: bool) -> Mended:
         marked = piece.cast(key_types).join(ends.lazy(), on=keys, how="left", maintain_order="left")
         return marked.with_columns(reward + expected).drop(CUT)
 
-    names = list(dict.fromkeys([*plan.names(), q_hat, r_hat]))
+    names = list(dict.fromkeys([*plan.names(), q_hat, r_hat, *beside]))
+    if ratio := plan.policies[0].models.get("transition_ratio"):
+        no_reward = (pl.col(ratio) == 0) & (pl.col(q_hat) == pl.col(r_hat)) & (pl.col(q_hat) != 0)
+        _refuse_q_for_r(source, ends, keys, no_reward)
     made = _rewritten(source, names, completed)
     remark = f"the later rewards of {cut.episodes} truncated episodes were taken from the model"
     return Mended(made, plan, {"truncated_bootstrapped": cut.episodes}, [*remarks, remark], remark)
@@ -138,6 +144,19 @@ def _cut_rows(source: Source, plan: Plan, first: int, horizon: int) -> pl.DataFr
     ends = pl.concat(pieces, how="vertical_relaxed").group_by(episode).agg(step.max(), *(mark.any() for mark in known))
     cut = ends.filter(cut_off(pl.lit(True), step - first + 1 < horizon, *marks))
     return interruptible(lambda _: cut.select(episode, step, pl.lit(True).alias(CUT)).collect(engine="streaming"))
+
+
+def _refuse_q_for_r(source: Source, ends: pl.DataFrame, keys: list[str], no_reward: pl.Expr) -> None:
+    """Refuse cut-off rows on which `annotate(domain=...)` wrote Q̂ in the place of R̂, because P̂ is unknown there."""
+    types = pl.Schema({name: ends.schema[name] for name in keys})
+    pieces = [piece.cast(types).filter(no_reward).join(ends.lazy(), on=keys).select(keys) for piece in source.pieces()]
+    found = interruptible(lambda _: pl.concat(pieces).collect(engine="streaming"))
+    if found.height:
+        episode, step = found.row(0)
+        raise UsageError(
+            f'truncation="bootstrap" needs R̂, and r_hat is Q̂ with transition_ratio = 0 on {found.height} last rows '
+            f"(episode {episode}, step {step}), where the model knows no transitions: annotate the log without domain="
+        )
 
 
 def _rewritten(source: Source, names: list[str], change: Callable[[pl.LazyFrame], pl.LazyFrame]) -> Source:

@@ -16,7 +16,7 @@ their effective sample size ESS = (Σc)²/Σc² and of that which the ratios of 
 where c̄ √(1/ESS − 1/n) is the error of c̄, and the predicted one has m and 1 in the place of ESS and c̄. Of an estimate,
 with the skewness γ of what the trajectories add to it:
 
-    fragile    one trajectory has more than 20% of its variance, or more than 8% and γ²/n > 0.02: a t interval of values
+    fragile    one trajectory has more than 30% of its variance, or more than 8% and γ²/n > 0.02: a t interval of values
                that lean to one side covers less than it says, by γ²/(4n) or so (Hall 1992), those of a symmetric tail
                do not
                the weights have no variance, k̂ > ½, and one trajectory has more than 5%
@@ -59,7 +59,7 @@ UNUSABLE_ERRORS, UNUSABLE_DISTANCE = 5, 0.1
 EVIDENCE = 3
 #: Share of one trajectory in the variance from which on a standard error cannot be trusted: of any values, and of such
 #: as lean to one side, with γ²/n above the last number.
-CONCENTRATED, CONCENTRATED_LEANING, LEANING = 0.2, 0.08, 0.02
+CONCENTRATED, CONCENTRATED_LEANING, LEANING = 0.3, 0.08, 0.02
 #: Shape of a tail from which on weights have no variance, and the share of one trajectory from which on that matters.
 HEAVY, HEAVY_SHARE = 0.5, 0.05
 #: Standard errors by which rewards that were cut off may move an estimate that is reliable, and one that is of any use.

@@ -21,11 +21,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from offpolicy.intervals.interval import Interval
+from offpolicy.intervals.leave_one_out import MANY
 from offpolicy.intervals.request import Request
 
 AUTO = "auto"
-#: Effective sample sizes from which `t` is taken, and below which bounds for finite samples are.
-MANY, FEW = 1000, 30
+#: Effective sample size below which bounds for finite samples are taken; `t` is taken from `MANY` on.
+FEW = 30
 
 
 def ladder(request: Request) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,8 @@ did. From these values
     ν  = min(n − 1, 2 / ((κ − 3)/n + 2/(n − 1)))                  Satterthwaite: 2 (E s²)² / Var s², κ the kurtosis of d
     γ  = m_3 / m_2^{3/2}                                          the skewness of d
 
-A step at which one trajectory has all the weight says nothing of its error, and its term is left out.
+A step at which one trajectory has all the weight says nothing of its error, and its term is left out. `t` takes SE and
+ν of a weighted estimator in a small sample, `t-skew` all three of any estimator.
 
 Efron & Stein, "The jackknife estimate of variance" (Annals of Statistics 1981); Satterthwaite, "An approximate
 distribution of estimates of variance components" (Biometrics Bulletin 1946).
@@ -37,6 +38,8 @@ from offpolicy.protocols import Floats
 #: Trajectories times steps up to which they are left out one by one, all in memory. In a larger log the shares of
 #: single trajectories are small unless its weights are hopeless, and the influence values themselves are taken.
 LARGEST = 1 << 20
+#: Effective sample size from which on leaving out a trajectory changes nothing that can be measured.
+MANY = 1000
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,9 @@ class Spread:
             return cls(0.0, n - 1.0, 0.0)
         d = d / unit
         centred = d - float(exact_sum(d) / n)
-        square, cube, fourth = (float(exact_sum(centred**power) / n) for power in (2, 3, 4))
+        squared = centred * centred  # products, for a power is not odd to the last bit
+        moments = (squared, squared * centred, squared * squared)
+        square, cube, fourth = (float(exact_sum(values) / n) for values in moments)
         error = unit * math.sqrt(float(exact_sum(d**2)) / (n * (n - 1)))
         if square == 0:
             return cls(error, n - 1.0, 0.0)
@@ -72,6 +77,22 @@ class Spread:
 def fits(request: Request) -> bool:
     """True where trajectories can be left out one by one at next to no cost."""
     return request.episodes * request.terms.horizon <= LARGEST
+
+
+def needed(request: Request) -> bool:
+    """True where the influence values of a weighted estimator tell too small an error: in a small sample.
+
+    Errors by cluster, of an estimated π0 and of differences are made of other values, and a log that should be read
+    once is not read again.
+    """
+    return (
+        request.estimator in WEIGHTED
+        and request.own_error
+        and request.samples.passes > 1
+        and request.ess is not None
+        and request.ess < MANY
+        and fits(request)
+    )
 
 
 def spread(request: Request) -> Spread:
@@ -99,7 +120,8 @@ def _values(request: Request) -> Floats:
     weighted = request.estimator in WEIGHTED
     if fits(request) or not weighted:
         theta, blocks = ratios(request)
-        d = left_out(theta, np.concatenate([columns for _, columns in blocks()]))
+        columns = np.concatenate([columns for _, columns in blocks()])
+        d = left_out(theta, columns)
         if np.isfinite(d).all():
             return d
         if not weighted:

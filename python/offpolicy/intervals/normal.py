@@ -3,16 +3,19 @@
     x̄ ∓ q · SE        q the quantile 1 − δ/2 of the normal law, or of Student's t with n − 1 degrees
                           of freedom; with clusters one less than these, with an estimated π0 fewer (`std_errors`)
 
-For the weighted estimators SE comes from influence functions, which is too small in a small sample: `t-skew` corrects
-for that (see `skewed`). An interval that is narrower than the rounding of its own arithmetic is widened to it (δ of
-`rounding`).
+For the weighted estimators SE comes from influence functions, which is too small in a small sample. There `t` takes SE
+and its degrees of freedom from trajectories that are left out one by one (see `leave_one_out`), where that SE is the
+larger one; `factor` is by how much. An interval that is narrower than the rounding of its own arithmetic is widened to
+it (δ of `rounding`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from statistics import NormalDist
 
 from offpolicy import _core
+from offpolicy.intervals import leave_one_out
 from offpolicy.intervals.request import Ends, Request, WithheldError
 from offpolicy.intervals.rounding import rounding
 
@@ -27,7 +30,12 @@ def normal(request: Request) -> Ends:
 
 def student(request: Request) -> Ends:
     """The interval of Student's t."""
-    std_error(request)
+    error = std_error(request)
+    if error > 0 and leave_one_out.needed(request):
+        found = leave_one_out.spread(request)
+        quantile, factor = student_quantile(request.quantile, found.degrees), max(found.error / error, 1.0)
+        ends = _by_quantile(replace(request, std_error=factor * error), quantile)
+        return replace(ends, assumptions=ends.assumptions | {"degrees": found.degrees, "factor": factor})
     degrees = request.episodes - 1 if request.degrees is None else request.degrees
     return _by_quantile(request, student_quantile(request.quantile, degrees))
 

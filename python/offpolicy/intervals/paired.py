@@ -63,6 +63,11 @@ class PairedRequest(Request):
         resampled = self.method.startswith("bootstrap") or self.method == "t-skew"
         return _no_values if resampled and self.estimator in WEIGHTED else None
 
+    @property
+    def own_error(self) -> bool:
+        """False: the standard error is that of differences."""
+        return False
+
     def possible(self) -> Range:
         """Return the least and the largest possible difference."""
         (lowest, highest), (least, most) = super().possible(), self.given().returns(self.terms)

@@ -62,6 +62,11 @@ class Request:
         return None
 
     @property
+    def own_error(self) -> bool:
+        """True where the standard error is that of independent trajectories and of a known π0."""
+        return self.degrees is None and self.samples.clusters is None
+
+    @property
     def tail(self) -> float:
         """How often each end may be missed."""
         return (1 - self.confidence) / (2 if self.side == "two" else 1)
