@@ -16,8 +16,10 @@ from offpolicy.errors import SHOWN, BadLogError, MissingColumnError, OffPolicyEr
 from offpolicy.fitters.kernel import KernelValues
 from offpolicy.fitters.tabular_values import Tables, TabularValues
 from offpolicy.grid import Grid, OutsideGridError
+from offpolicy.probabilities import Tally, checked, counted
 from offpolicy.problem import Problem
 from offpolicy.protocols import Floats, Policy, States, ValueModel
+from offpolicy.tabulation import uneven_rows
 from offpolicy.transition_ratio import TransitionRatio
 
 #: Rows a policy or model of any kind is asked for at a time.
@@ -55,6 +57,7 @@ class Annotator:
     first_step: int
     threads: int
     ratio: TransitionRatio | None = None
+    tally: Tally = field(default_factory=Tally)
     groups: list[tuple[Tables | None, list[Annotation]]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -104,6 +107,8 @@ class Annotator:
         except IndexError:
             horizon, _, action_count = tables.shape
             raise BadLogError(self._misfits(frame, action_count, horizon)) from None
+        if tables.policy is not None and group[0].policy is not None:
+            self.tally.add(uneven_rows(group[0].policy, cells, steps, self.first_step))
         return [
             {role: column for role, column in zip(ANNOTATED, columns, strict=True) if column is not None}
             for columns in found
@@ -148,9 +153,8 @@ class Annotator:
         asked: dict[str, Any] = {}
         if "target_prob" in roles:
             assert policy is not None
-            pi = np.asarray(policy.probabilities(states, steps))
-            if pi.ndim != 2 or len(pi) != n:
-                raise OffPolicyError(f"the policy must give ({n}, actions) probabilities, not {pi.shape}")
+            with counted(self.tally):
+                pi = checked(policy.probabilities(states, steps), "the policy", n)
             if (actions < 0).any() or (actions >= pi.shape[1]).any():
                 raise BadLogError(self._misfits(frame, pi.shape[1], None))
             asked["target_prob"] = pi[np.arange(n), actions]

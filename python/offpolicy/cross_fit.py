@@ -49,6 +49,7 @@ from offpolicy.evaluation import Evaluation
 from offpolicy.parted_log import TEST, TRAIN, PartedLog, Parts, Stored
 from offpolicy.plan import TARGET, Plan, Settings, choose_estimators, ratio_checks
 from offpolicy.plan import Policy as TargetPolicy
+from offpolicy.probabilities import renormalised
 from offpolicy.protocols import Model, ModelFitter, Policy, Setting
 from offpolicy.scanner import ProgressFunction, Scanner
 from offpolicy.side_by_side import values_of
@@ -198,7 +199,9 @@ def cross_fit(
         "transition_ratio": transition_ratio,
         **described_behavior(behavior, smoothing),
     }
-    remarks = hints(source, columns) if clusters is None else []
+    remarks = renormalised(parted.renormalised) + (hints(source, columns) if clusters is None else [])
+    if parted.renormalised:
+        pooled.repairs["renormalised"] = parted.renormalised
     pooled = _with_provenance(pooled, files, order, columns, about, remarks + ratio.notes)
     total = sum(parted.episodes.values())
     each = (_fold(part, parted.together([annotated[part]]), total, estimate, wanted) for part in chosen)

@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from offpolicy import _core, evaluation, intervals
+from offpolicy.annotated_logs import Counting
 from offpolicy.bounds import Bounds, Terms
 from offpolicy.clusters import SOMEBODY, Clusters, hints
 from offpolicy.columns import SCORE, Columns, PolicyColumns
@@ -20,6 +21,7 @@ from offpolicy.estimate import Estimate, IntervalSettings
 from offpolicy.estimators import BLENDED, WEIGHTED, check_ids
 from offpolicy.evaluation import Evaluation
 from offpolicy.plan import BEHAVIOR, Plan, Settings, choose_estimators, find_policies, left_out
+from offpolicy.probabilities import renormalised
 from offpolicy.samples import Samples
 from offpolicy.scanner import MapFunction, ProgressFunction, Scanner
 from offpolicy.sources import Source, open_log
@@ -129,6 +131,7 @@ def evaluate(
         horizon = operator.index(horizon)  # NumPy's integers too
     settings = Settings(discount, horizon, baseline, density, truncation)
     check_continuing(continuing, discount, bounds)
+    counting = Counting.of(log)
     source = open_log(log)
     columns = (columns or Columns()).with_estimates(source.columns)
     plan = replace(make_plan(source, columns, policies, settings, estimators), diagnostics=diagnostics, paired=paired)
@@ -147,6 +150,9 @@ def evaluate(
             remarks.append(f"{removed} repeated rows were dropped")
     scanner = Scanner(source, threads or os.cpu_count() or 1, batch_rows, map, progress, plan, passes)
     first = scanner.scan(with_checks(plan), "first", None)
+    if counting.rows:
+        repairs["renormalised"] = counting.rows
+        remarks += renormalised(counting.rows)
     clusters = None if cluster is None else Clusters.read(source, plan.columns, cluster)
     remarks += _about_clusters(source, plan, clusters, passes)
     taken = None

@@ -46,6 +46,7 @@ from offpolicy.intervals import METHODS, PROMISES
 from offpolicy.lower_bound import LowerBound
 from offpolicy.parted_log import default_names
 from offpolicy.plan import BEHAVIOR
+from offpolicy.probabilities import renormalised
 from offpolicy.protocols import Generator, ModelFitter, Policy, Setting
 from offpolicy.scanner import ProgressFunction
 from offpolicy.scoring import Score, Scoring
@@ -174,7 +175,8 @@ def improve(
     least = 0.0 if against == "difference" else value
     enough = [score for score in ranked if _score(score) > least]
     best = next((score for score in enough if score.eligible), None)
-    notes = [*own.notes, *(["the rows were sorted by episode and step first"] if order == "any" else [])]
+    notes = [*own.notes, *renormalised(scoring.tally.rows)]
+    notes += ["the rows were sorted by episode and step first"] if order == "any" else []
     if floor is not None:
         notes.append(
             f"rewards can be as low as {floor:g}, so that the gain of step-is is made of rewards counted from there, "

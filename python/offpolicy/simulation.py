@@ -24,7 +24,7 @@ from numpy.typing import DTypeLike, NDArray
 from offpolicy import polars_calls
 from offpolicy.errors import PluginError, UsageError
 from offpolicy.files import whole_file
-from offpolicy.policies import TOLERANCE, checked
+from offpolicy.probabilities import TOLERANCE, checked
 from offpolicy.protocols import Actions, Domain, Floats, Policy, States
 
 #: Most episodes a block, and most rows it may come to at the horizon.
@@ -81,7 +81,7 @@ def draw(probabilities: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
         cumulative[a] += cumulative[a - 1]
     total = cumulative[-1]
     if probabilities.min(initial=0.0) < 0 or not (np.abs(total - 1) <= TOLERANCE).all():
-        checked(probabilities, "the policy")
+        return draw(checked(probabilities, "the policy"), rng)
     point = rng.random(rows)
     point *= total
     if (point >= total).any():  # the product may round up
@@ -102,6 +102,7 @@ def _block(domain: Domain, policy: Policy, first: int, n: int, rng: np.random.Ge
         pi = policy.probabilities(states, t)
         if pi.shape != (len(states), domain.actions):
             raise PluginError(f"the policy must give {(len(states), domain.actions)} probabilities, not {pi.shape}")
+        pi = checked(pi, "the policy")
         actions: Actions = draw(pi, rng)
         next_states, rewards, done = step(running, states, actions)
         if not np.can_cast(next_states.dtype, last.dtype, "same_kind"):

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from offpolicy.errors import UsageError
 from offpolicy.grid import Grid
-from offpolicy.policies import TOLERANCE, Uniform
+from offpolicy.policies import Uniform
+from offpolicy.probabilities import TOLERANCE
 from offpolicy.protocols import Actions, Domain, Floats, Policy, States
 from offpolicy.simulation import draw
 
