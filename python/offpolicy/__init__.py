@@ -24,6 +24,7 @@ from offpolicy.improve import improve
 from offpolicy.improvement import Improvement
 from offpolicy.intervals import Interval
 from offpolicy.plugins import domain, fitter, generator
+from offpolicy.pool import pool
 from offpolicy.problem import Problem
 from offpolicy.protocols import Candidate, LoggedDomain
 from offpolicy.verdict import Verdict
@@ -68,6 +69,7 @@ __all__ = [
     "generator",
     "improve",
     "policies",
+    "pool",
     "theory",
 ]
 
