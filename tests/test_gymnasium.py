@@ -59,7 +59,7 @@ def test_values_of_the_table_are_exact(case):
     rational = [[Fraction(int(share), int(row.sum())) for share in row] for row in shares]
     policy = TabularPolicy(shares / shares.sum(axis=1, keepdims=True), domain.grid)
     truth = exact_value(env_id, rational, HORIZON, Fraction(str(discount)), **options)
-    assert domain.exact_value(policy) == pytest.approx(truth, rel=1e-12, abs=1e-15)
+    assert domain.value(policy) == pytest.approx(truth, rel=1e-12, abs=1e-15)
 
 
 @pytest.mark.parametrize("case", ["lake", "wet cliff"])
@@ -77,7 +77,7 @@ def test_the_shortest_safe_way_along_the_cliff_takes_thirteen_steps():
     action = np.full(48, 1)
     action[[36, 35]] = 0, 2
     safe = TabularPolicy(np.eye(4)[action], cliff.grid)
-    assert cliff.exact_value(safe) == -13
+    assert cliff.value(safe) == -13
     log = cliff.simulate(safe, 2, seed=0)
     assert log.height == 26
     assert log["terminal"].sum() == 2
@@ -96,7 +96,7 @@ def test_stepped_copies_and_the_table_have_the_same_value():
     table = op.from_gymnasium("FrozenLake-v1", **options)
     assert (stepped.grid, stepped.state_columns, stepped.actions) == (table.grid, table.state_columns, table.actions)
     log = stepped.simulate(stepped.behavior, 4000, seed=2)
-    near(log, stepped, table.exact_value(table.behavior))
+    near(log, stepped, table.value(table.behavior))
     assert log.schema == table.simulate(table.behavior, 1, seed=0).schema
 
 

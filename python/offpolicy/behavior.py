@@ -30,7 +30,7 @@ from offpolicy.arguments import at_least_0
 from offpolicy.columns import ESTIMATED, SCORE, Columns
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.folds import fold_of
-from offpolicy.grid import Grid
+from offpolicy.grid import Grid, check_table
 from offpolicy.logistic_score import LogisticScore
 from offpolicy.policies import FromClassifier
 from offpolicy.protocols import Actions, Floats, Setting, States
@@ -269,6 +269,7 @@ class _Counts:
     @classmethod
     def count(cls, batches: Iterator[tuple[Transitions, Folds]], cells: Grid, actions: int, folds: int) -> _Counts:
         """One pass over the log."""
+        check_table(cells, actions, tables=2 * folds)
         shape = (folds, cells.cells, actions)
         counts = np.zeros(int(np.prod(shape)), dtype=np.int64)
         for batch, fold in batches:

@@ -22,7 +22,8 @@ import polars as pl
 from numpy.typing import DTypeLike, NDArray
 
 from offpolicy import polars_calls
-from offpolicy.errors import PluginError, UsageError
+from offpolicy.arguments import whole
+from offpolicy.errors import OffPolicyError, PluginError, UsageError
 from offpolicy.files import whole_file
 from offpolicy.probabilities import TOLERANCE, checked
 from offpolicy.protocols import Actions, Domain, Floats, Policy, States
@@ -45,11 +46,20 @@ def blocks(domain: Domain, policy: Policy, episodes: int, seed: int) -> Iterator
         raise UsageError(f"episodes must be at least 1, not {episodes}")
     if seed < 0:
         raise UsageError(f"seed must be at least 0, not {seed}")
+    whole("the horizon of the domain", domain.horizon, 1)
     size = max(1, min(BLOCK, BLOCK_ROWS // domain.horizon, getattr(domain, "copies", BLOCK)))
     seeds = np.random.SeedSequence(seed)
     for start in range(0, episodes, size):
         (stream,) = seeds.spawn(1)
-        yield _block(domain, policy, start, min(size, episodes - start), np.random.default_rng(stream))
+        try:
+            part = _block(domain, policy, start, min(size, episodes - start), np.random.default_rng(stream))
+        except OffPolicyError:
+            raise
+        except Exception as error:
+            raise PluginError(
+                f"a simulation of domain {domain.name!r} failed: {type(error).__name__}: {error}"
+            ) from error
+        yield part
 
 
 def write(

@@ -19,7 +19,7 @@ from offpolicy.aggregation import Aggregation, ByFunction
 from offpolicy.columns import Columns
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
 from offpolicy.fitters.tabular_values import TabularValues
-from offpolicy.grid import Grid, OutsideGridError
+from offpolicy.grid import Grid, OutsideGridError, check_table
 from offpolicy.mdp import SparseModel, TransitionCounts, optimal_policy, values_side_by_side
 from offpolicy.policies import TabularPolicy
 from offpolicy.protocols import Floats, Policy, Setting, States
@@ -65,6 +65,7 @@ class Tabular:
     def fit(self, log: object, domain: Setting) -> TabularModel:
         """Counts every step of the log once."""
         aggregation = self._aggregation(domain)
+        check_table(aggregation, domain.actions)
         counts = TransitionCounts(aggregation.cells, domain.actions)
         seen = _Seen(aggregation)
         names = tuple((self.columns or Columns()).state or domain.state_columns)

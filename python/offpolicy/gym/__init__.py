@@ -64,7 +64,7 @@ def from_gymnasium(
     >>> lake = op.from_gymnasium("FrozenLake-v1", horizon=100, discount=0.99)
     >>> lake.actions, lake.grid.cells, lake.reward_range
     (4, 16, (0.0, 1.0))
-    >>> round(lake.exact_value(lake.behavior), 5)
+    >>> round(lake.value(lake.behavior), 5)
     0.01236
     >>> log = lake.simulate(lake.behavior, n=5, seed=0)
     >>> log.columns[:4]

@@ -78,7 +78,7 @@ class TableDomain(Domain):
     >>> import offpolicy as op
     >>> cliff = op.from_gymnasium("CliffWalking-v1", horizon=20)
     >>> always_up = op.policies.FromCallable(lambda states, step: [[1.0, 0.0, 0.0, 0.0]] * len(states))
-    >>> cliff.exact_value(always_up)
+    >>> cliff.value(always_up)
     -20.0
     """
 
@@ -137,6 +137,6 @@ class TableDomain(Domain):
             v[t] = (policy.probabilities(states, t) * q[t]).sum(axis=1)
         return q, v[:-1]
 
-    def exact_value(self, policy: Policy) -> float:
+    def value(self, policy: Policy) -> float:
         """What a policy earns from the first states on."""
         return float(self.table.start @ self.exact_values(policy)[1][0])
