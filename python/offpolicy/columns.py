@@ -72,6 +72,10 @@ class Columns:
         others = self.renamed("behavior_prob") or {self.behavior_prob, self.ratio} & set(available)
         return self if others or ESTIMATED not in available else dataclasses.replace(self, behavior_prob=ESTIMATED)
 
+    def has_behavior(self, available: Collection[str]) -> bool:
+        """True where the log tells the probabilities of π0, or has them estimated."""
+        return self.with_estimates(available).behavior_prob in available
+
     def find(self, role: str, available: Collection[str]) -> str | None:
         """The name of a column if the log has it; a chosen name must be there."""
         name: str | None = getattr(self, role)

@@ -21,6 +21,7 @@ import polars as pl
 from offpolicy import intervals
 from offpolicy.annotator import MODELLED
 from offpolicy.arguments import (
+    behavior_of,
     described,
     described_behavior,
     read_behavior,
@@ -153,13 +154,15 @@ def cross_fit(
     check_choice("transition_ratio", transition_ratio, (True, False))
     check_size("threads", threads)
     parts = read_parts(folds, train_fraction, seed)
-    policies, fit, estimated = read_policies(policy), read_fitter(fitter), read_behavior(behavior, smoothing)
+    policies, fit = read_policies(policy), read_fitter(fitter)
     wanted = read_estimators(estimators, beside=[] if train_fraction is None else ["reg"])
     setting, columns = read_domain(domain, horizon, discount), columns or Columns()
     bounds = Bounds.of(setting) if bounds is None else bounds
     settings = read_settings(setting, baseline, truncation)
     check_continuing(continuing, settings.discount, bounds)
     source = open_log(log)
+    behavior = behavior_of(behavior, setting, columns.has_behavior(source.columns))
+    estimated = read_behavior(behavior, smoothing)
     files = source.files()
     if order == "any":
         source, _ = tidy(source, source.columns, columns, dedupe=False)

@@ -76,6 +76,14 @@ class Tabular:
         unseen = domain.reward_range[0] if self.unseen_reward is None else self.unseen_reward
         return TabularModel(counts.model(unseen), aggregation, seen.representatives(), domain, names, seen.whole)
 
+    def missing(self, domain: Setting) -> list[str]:
+        """Return what is missing to fit a model of this domain, in words."""
+        try:
+            self._aggregation(domain)
+        except UsageError as error:
+            return [str(error)]
+        return []
+
     def _aggregation(self, domain: Setting) -> Aggregation:
         aggregate = self.aggregate if self.aggregate is not None else getattr(domain, "grid", None)
         if aggregate is None:
