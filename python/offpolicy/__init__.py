@@ -23,6 +23,7 @@ from offpolicy.gym import from_gymnasium
 from offpolicy.improve import improve
 from offpolicy.improvement import Improvement
 from offpolicy.intervals import Interval
+from offpolicy.mdp_domain import from_mdp
 from offpolicy.plugins import domain, fitter, generator
 from offpolicy.pool import pool
 from offpolicy.problem import Problem
@@ -65,6 +66,7 @@ __all__ = [
     "from_d3rlpy",
     "from_episodes",
     "from_gymnasium",
+    "from_mdp",
     "from_scope_rl",
     "generator",
     "improve",
