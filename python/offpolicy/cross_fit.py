@@ -47,6 +47,7 @@ from offpolicy.evaluate import (
     evaluate,
 )
 from offpolicy.evaluation import Evaluation
+from offpolicy.log_probabilities import with_behavior
 from offpolicy.parted_log import TEST, TRAIN, PartedLog, Parts, Stored
 from offpolicy.plan import TARGET, Plan, Settings, choose_estimators, ratio_checks
 from offpolicy.plan import Policy as TargetPolicy
@@ -160,7 +161,7 @@ def cross_fit(
     bounds = Bounds.of(setting) if bounds is None else bounds
     settings = read_settings(setting, baseline, truncation)
     check_continuing(continuing, settings.discount, bounds)
-    source = open_log(log)
+    source = with_behavior(open_log(log), columns)
     behavior = behavior_of(behavior, setting, columns.has_behavior(source.columns))
     estimated = read_behavior(behavior, smoothing)
     files = source.files()

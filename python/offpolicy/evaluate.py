@@ -20,6 +20,7 @@ from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.estimate import Estimate, IntervalSettings
 from offpolicy.estimators import BLENDED, WEIGHTED, check_ids
 from offpolicy.evaluation import Evaluation
+from offpolicy.log_probabilities import LogRatios
 from offpolicy.plan import BEHAVIOR, Plan, Settings, choose_estimators, find_policies, left_out
 from offpolicy.probabilities import renormalised
 from offpolicy.samples import Samples
@@ -134,13 +135,21 @@ def evaluate(
     counting = Counting.of(log)
     source = open_log(log)
     columns = (columns or Columns()).with_estimates(source.columns)
-    plan = replace(make_plan(source, columns, policies, settings, estimators), diagnostics=diagnostics, paired=paired)
+    asked, named = columns, policies
+    if (logs := LogRatios.of(source.columns, columns, policies)) is not None:
+        columns, policies = logs.columns, logs.policies
+    available = [*source.columns, *(logs.pairs if logs else [])]
+    plan = replace(
+        make_plan(available, columns, policies, settings, estimators), diagnostics=diagnostics, paired=paired
+    )
     repairs: dict[str, Any] = {}
-    remarks = [] if estimators is not None else left_out(plan, source.columns)
+    remarks = [] if estimators is not None else left_out(plan, available)
     estimated = plan.estimated
     if passes == 1:
         plan = _for_one_pass(plan, estimators is not None, remarks)
     files = source.files()
+    if logs is not None:
+        source = logs.written(source, asked, [*plan.names(), *_beside(source, plan, cluster)], density)
     if order == "any" or dedupe:
         names = [*plan.names(), *_beside(source, plan, cluster)]
         source, removed = tidy(source, list(dict.fromkeys(names)), plan.columns, dedupe == "identical")
@@ -217,9 +226,9 @@ def evaluate(
             "diagnostics": diagnostics,
             "paired": paired,
             "continuing": continuing,
-            "columns": asdict(plan.columns),
+            "columns": asdict(asked),
             "behavior": "estimated" if estimated else "logged",
-            "policies": None if policies is None else {name: asdict(chosen) for name, chosen in policies.items()},
+            "policies": None if named is None else {name: asdict(chosen) for name, chosen in named.items()},
             "bounds": None if bounds is None else asdict(bounds),
         },
         sources=files,
@@ -333,14 +342,13 @@ def check_size(name: str, value: int | None) -> None:
 
 
 def make_plan(
-    source: Source,
+    available: Sequence[str],
     columns: Columns,
     policies: Mapping[str, PolicyColumns] | None,
     settings: Settings,
     estimators: Sequence[str] | None,
 ) -> Plan:
     """What to compute, given what the log has."""
-    available = source.columns
     if repeated := [name for name in available if available.count(name) > 1]:
         raise UsageError(f"the log has more than one column {repeated[0]!r}")
     for role in ("episode", "step", "reward"):

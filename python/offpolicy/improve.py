@@ -44,6 +44,7 @@ from offpolicy.evaluation import Evaluation
 from offpolicy.folds import fold_of
 from offpolicy.improvement import SCHEMA, BehaviorValue, Improvement, at_least
 from offpolicy.intervals import METHODS, PROMISES
+from offpolicy.log_probabilities import with_behavior
 from offpolicy.lower_bound import LowerBound
 from offpolicy.missing import refuse_what_is_missing
 from offpolicy.parted_log import default_names
@@ -152,7 +153,7 @@ def improve(
     check_choice("order", order, ("sorted", "any"))
     check_choice("transition_ratio", transition_ratio, (True, False))
     check_size("threads", threads)
-    source = open_log(log)
+    source = with_behavior(open_log(log), columns)
     behavior = behavior_of(behavior, setting, columns.has_behavior(source.columns))
     refuse_what_is_missing(source, columns, setting, behavior, generator, fitter, estimator)
     estimated, train_fraction = read_behavior(behavior, smoothing), read_fraction(train_fraction)

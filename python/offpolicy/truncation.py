@@ -72,7 +72,7 @@ def mend(source: Source, plan: Plan, cut: Cut, explicit: bool) -> Mended:
     if plan.settings.truncation == "reduce-horizon":
         horizon, step = cut.shortest, pl.col(plan.columns.step)
         shorter = replace(plan, settings=replace(plan.settings, horizon=horizon))
-        made = _rewritten(source, plan.names(), lambda piece: piece.filter(step - first < horizon))
+        made = rewritten(source, plan.names(), lambda piece: piece.filter(step - first < horizon))
         remarks.append(f"{cut.episodes} episodes were truncated: all are evaluated for their first {horizon} steps")
         return Mended(made, shorter, {"horizon_reduced_to": horizon}, remarks)
     q_hat, r_hat = _model(plan)
@@ -87,7 +87,7 @@ def mend(source: Source, plan: Plan, cut: Cut, explicit: bool) -> Mended:
         return marked.with_columns(reward + expected).drop(CUT)
 
     names = list(dict.fromkeys([*plan.names(), q_hat, r_hat]))
-    made = _rewritten(source, names, completed)
+    made = rewritten(source, names, completed)
     remark = f"the later rewards of {cut.episodes} truncated episodes were taken from the model"
     return Mended(made, plan, {"truncated_bootstrapped": cut.episodes}, [*remarks, remark], remark)
 
@@ -140,7 +140,7 @@ def _cut_rows(source: Source, plan: Plan, first: int, horizon: int) -> pl.DataFr
     return interruptible(lambda _: cut.select(episode, step, pl.lit(True).alias(CUT)).collect(engine="streaming"))
 
 
-def _rewritten(source: Source, names: list[str], change: Callable[[pl.LazyFrame], pl.LazyFrame]) -> Source:
+def rewritten(source: Source, names: list[str], change: Callable[[pl.LazyFrame], pl.LazyFrame]) -> Source:
     """The named columns of a log, changed, in temporary files: one a piece, so that episodes stay as they lie."""
     folder, paths = ScratchFolder(), []
 
