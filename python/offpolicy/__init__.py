@@ -6,6 +6,7 @@ from offpolicy._core import __version__
 from offpolicy.annotate import annotate
 from offpolicy.behavior import estimate_behavior
 from offpolicy.bounds import Bounds
+from offpolicy.categories import Categories
 from offpolicy.check import Report, check
 from offpolicy.columns import Columns, PolicyColumns
 from offpolicy.compare import compare
@@ -35,6 +36,7 @@ __all__ = [
     "BadLogError",
     "Bounds",
     "Candidate",
+    "Categories",
     "Columns",
     "CrossFit",
     "Difference",

@@ -21,6 +21,7 @@ from offpolicy.problem import Problem
 from offpolicy.protocols import Floats, Policy, States, ValueModel
 from offpolicy.tabulation import uneven_rows
 from offpolicy.transition_ratio import TransitionRatio
+from offpolicy.transitions import array_of
 
 #: Rows a policy or model of any kind is asked for at a time.
 BATCH_ROWS = 1 << 18
@@ -115,7 +116,7 @@ class Annotator:
         ]
 
     def _cells(self, frame: pl.DataFrame, aggregation: Aggregation) -> NDArray[np.int64]:
-        columns = [frame[name].to_numpy() for name in self.states]
+        columns = [array_of(frame[name]) for name in self.states]
         if not isinstance(aggregation, Grid):
             return aggregation.index(np.stack(columns).T)
         try:
@@ -169,7 +170,7 @@ class Annotator:
 
     def _rows(self, frame: pl.DataFrame) -> tuple[States, NDArray[np.int64], NDArray[np.int64]]:
         """States, actions and steps from 0."""
-        states = np.stack([frame[name].to_numpy() for name in self.states]).T
+        states = np.stack([array_of(frame[name]) for name in self.states]).T
         actions = frame[self.action].to_numpy().astype(np.int64)
         return states, actions, frame[self.step].to_numpy().astype(np.int64) - self.first_step
 
