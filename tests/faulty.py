@@ -76,6 +76,13 @@ def _mixing_rows(self, states, actions, rng):
     return then, rewards / len(states), done
 
 
+def _one_of_two_noises(self, states, actions, rng):
+    """Rewards are random, more so in the rows of the second half."""
+    then, rewards, done = Walk.step(self, states, actions, rng)
+    late = np.arange(len(states)) >= len(states) / 2
+    return then, np.clip(rewards - rng.random(len(states)) * np.where(late, 0.2, 0.01), -0.05, 1.0), done
+
+
 def _without(name):
     class Lacking:
         def __getattr__(self, asked):
@@ -191,6 +198,20 @@ DOMAINS = {
     "step-shared": [walk(step=_shared)],
     "step-rows": [
         walk(step=lambda self, states, actions, rng: _mixing_rows(self, states, actions, np.random.default_rng(0)))
+    ],
+    "step-row-number": [
+        stepping(lambda then, rewards, done: (then, rewards - 1e-9 * np.arange(len(rewards)), done)),
+        stepping(lambda then, rewards, done: (then, rewards - 1e-3 * (np.arange(len(rewards)) == 0), done)),
+        stepping(lambda then, rewards, done: (then, np.where(np.arange(len(done)) % 2, rewards, 0.0), done)),
+        stepping(lambda then, rewards, done: (then, rewards, done & (np.arange(len(done)) < 40))),
+        walk(step=_one_of_two_noises),
+    ],
+    "value": [
+        walk(value=lambda self, policy: Walk.value(self, policy) + 0.15),
+        walk(value=lambda self, policy: Walk.value(replace(Walk(), discount=0.6), policy)),
+        walk(value=lambda self, policy: float("nan")),
+        walk(value=lambda self, policy: self.exact_values(policy)[1]),
+        walk(value=lambda self, policy: 1 / 0),
     ],
     "transition-call": [walk(transition_probability=lambda self, states, actions, then: 1 / 0)],
     "transition-shape": [

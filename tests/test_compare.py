@@ -51,9 +51,12 @@ def test_a_function_is_compared_like_an_estimator(found):
     assert abs(table["dr", 100]["bias"]) < 4 * table["dr", 100]["bias_error"]
 
 
-def test_the_truth_is_simulated_or_given(found):
-    row = found.truth.row(0, named=True)
-    assert abs(row["value"] - truth_of_eager()) < 4 * row["std_error"]
+def test_the_truth_is_the_domains_own_simulated_or_given(found):
+    assert found.truth.row(0) == ("eager", truth_of_eager(), 0.0)  # the domain's own value(policy)
+    unknown = type("Unknown", (Walk,), {"value": None})()
+    simulated = op.compare(unknown, EAGER, estimators=["step-is"], sizes=[20], runs=5)
+    row = simulated.truth.row(0, named=True)
+    assert 0 < abs(row["value"] - truth_of_eager()) < 4 * row["std_error"]
     given = op.compare(WALK, EAGER, estimators=["step-is"], sizes=[20], runs=5, truth={"eager": truth_of_eager()})
     assert given.truth.row(0) == ("eager", truth_of_eager(), 0.0)
     assert given.settings["fitter"] is None  # nothing here needs a model

@@ -62,15 +62,29 @@ def test_the_log_can_be_evaluated_and_fitted_to():
     assert batch.terminal.tolist() == [False, False, True, False, False, False]
 
 
-def test_an_episode_cut_before_the_horizon_is_truncated_and_at_the_horizon_is_not():
+@pytest.mark.parametrize("horizon", [None, 4, 9])
+def test_an_episode_that_was_cut_off_is_truncated_whatever_the_horizon(horizon):
     episodes = [episode(2, id=0, terminated=False), episode(4, id=1, terminated=False), episode(2, id=2)]
-    assert op.from_episodes(episodes).filter("truncated").select("episode", "step").rows() == [(0, 1)]
-    longer = op.from_episodes(episodes, horizon=9)
-    assert longer.filter("truncated").select("episode", "step").rows() == [(0, 1), (1, 3)]
+    log = op.from_episodes(episodes, horizon=horizon)
+    assert log.filter("truncated").select("episode", "step").rows() == [(0, 1), (1, 3)]
     with pytest.raises(op.BadLogError, match="truncated"):
-        op.evaluate(longer, estimators=["mc"])
+        op.evaluate(log, estimators=["mc"])
+    complete = op.from_episodes(episodes[1:], horizon=horizon)
+    assert op.evaluate(complete, estimators=["mc"]).episodes == 2  # an episode of H steps lacks nothing
+    for source in (complete, complete.drop("terminal")):
+        with pytest.raises(op.BadLogError, match=r"truncated|terminal"):
+            op.evaluate(source, estimators=["mc"], horizon=50)
+
+
+def test_an_episode_too_long_for_the_horizon_is_refused():
+    episodes = [episode(4)]
     with pytest.raises(op.UsageError, match="an episode has 4 steps, more than the horizon of 3"):
         op.from_episodes(episodes, horizon=3)
+
+
+def test_an_end_at_the_time_limit_keeps_both_flags():
+    log = op.from_episodes([episode(2, truncations=[False, True])])
+    assert log.select("terminal", "truncated").rows() == [(False, False), (True, True)]
 
 
 def test_a_buffer_without_an_end_was_cut_off():
@@ -168,7 +182,10 @@ def test_d3rlpy_arrays_become_episodes():
     assert log["action"].to_list() == [0, 1, 1, 0, 1, 0]
     assert log["reward"].to_list() == [1, 2, 3, 4, 5, 6]
     assert log["terminal"].to_list() == [False, True, False, False, False, False]
-    assert log["truncated"].to_list() == [False, False, False, False, False, True]  # three steps are the horizon
+    assert log["truncated"].to_list() == [False, False, False, False, True, True]
+    for source in (log.filter(episode=1), log.filter(episode=1).drop("terminal")):
+        with pytest.raises(op.BadLogError, match=r"truncated|terminal"):
+            op.evaluate(source, estimators=["mc"], horizon=50)
 
 
 def test_the_state_after_a_time_out_is_not_known():
@@ -185,6 +202,76 @@ def test_d3rlpy_without_time_outs():
     assert log["episode"].to_list() == [0, 0, 1, 1, 1, 1]
     assert log["behavior_prob"].to_list() == [0.5] * 6
     assert not log["truncated"].any()
+
+
+@dataclass(frozen=True)
+class Episode:
+    """As d3rlpy.dataset.Episode: as many observations as actions, and one flag."""
+
+    observations: Any
+    actions: np.ndarray
+    rewards: np.ndarray
+    terminated: bool
+
+
+class ReplayBuffer:
+    """As d3rlpy.dataset.ReplayBuffer, and MDPDataset, which is one."""
+
+    def __init__(self, episodes):
+        self._episodes = episodes
+
+    @property
+    def episodes(self):
+        return self._episodes
+
+
+def replay_buffer(**others):
+    """The first two episodes of `d3rlpy()`."""
+    arrays, parts = d3rlpy(), ((slice(0, 2), True), (slice(2, 5), False))
+    return ReplayBuffer(
+        [
+            Episode(
+                **{
+                    **{key: arrays[key][rows] for key in ("observations", "actions")},
+                    "rewards": arrays["rewards"][rows].astype(np.float32),
+                    "terminated": terminated,
+                    **others,
+                }
+            )
+            for rows, terminated in parts
+        ]
+    )
+
+
+def test_a_replay_buffer_of_d3rlpy_2_is_what_its_arrays_are():
+    expected = op.from_d3rlpy(d3rlpy()).filter(pl.col("episode") < 2)
+    assert op.from_d3rlpy(replay_buffer()).equals(expected)
+    assert op.from_d3rlpy(replay_buffer().episodes, state_columns=["a", "b"])["b"].to_list() == [1, 3, 5, 7, 9]
+
+
+def test_observations_of_several_arrays_are_columns_side_by_side():
+    observed = [np.arange(3.0)[:, None], np.arange(6).reshape(3, 2)]
+    log = op.from_d3rlpy([Episode(observed, np.zeros((3, 1), dtype=int), np.ones((3, 1)), terminated=False)])
+    assert log.columns[2:5] == ["state_0", "state_1_0", "state_1_1"]
+    assert log["truncated"].to_list() == [False, False, True]
+
+
+BAD_BUFFERS = {
+    "no buffer": (17, "a ReplayBuffer, a sequence of Episodes or a mapping of arrays, not int"),
+    "a text": ("data.h5", "not str"),
+    "empty": (ReplayBuffer([]), "there is no episode"),
+    "no episodes": ([1, 2], "episode 0 has no 'rewards'"),
+    "a flag that is none": (replay_buffer(terminated=2), "episode 0: terminated: there must be true and false"),
+    "continuous actions": (replay_buffer(actions=np.full((2, 1), 0.5)), "episode 0: actions: only discrete actions"),
+    "fewer observations": (replay_buffer(observations=np.zeros((1, 2))), "episode 0: observations: there must be 2"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_BUFFERS)
+def test_bad_replay_buffers_are_refused(case):
+    buffer, says = BAD_BUFFERS[case]
+    with pytest.raises(op.OffPolicyError, match=says):
+        op.from_d3rlpy(buffer)
 
 
 BAD_D3RLPY = {
@@ -239,7 +326,9 @@ def test_scope_rl_trajectories_end_where_they_are_done():
     assert log["reward"].to_list() == [float(row) for row in kept]
     assert log["behavior_prob"].to_list() == dataset["pscore"][kept].tolist()
     assert log.filter("terminal").select("episode", "step").rows() == [(1, 1), (2, 3)]
-    assert not log["truncated"].any()
+    assert log.filter("truncated").select("episode", "step").rows() == [(0, 3)]
+    with pytest.raises(op.BadLogError, match="truncated"):
+        op.evaluate(log, estimators=["mc"], horizon=50)
     assert op.evaluate(log, estimators=["mc"])["mc"].value == (0 + 1 + 2 + 3 + 4 + 5 + 8 + 9 + 10 + 11) / 3
 
 
@@ -263,3 +352,36 @@ def test_bad_scope_rl_dictionaries_are_refused(case):
     others, says = BAD_SCOPE_RL[case]
     with pytest.raises(op.OffPolicyError, match=says):
         op.from_scope_rl(scope_rl(**others))
+
+
+class MultipleLoggedDataset:
+    """As scope_rl.utils.MultipleLoggedDataset: datasets by the name of the behaviour policy and a number."""
+
+    def __init__(self, datasets):
+        self.datasets = datasets
+
+    @property
+    def behavior_policy_names(self):
+        return list(self.datasets)
+
+    @property
+    def n_datasets(self):
+        return {name: len(several) for name, several in self.datasets.items()}
+
+    def get(self, behavior_policy_name, dataset_id):
+        return self.datasets[behavior_policy_name][dataset_id]
+
+
+def test_several_scope_rl_datasets_are_pooled_under_their_names():
+    several = MultipleLoggedDataset({"random": [scope_rl(), scope_rl()], "expert": [scope_rl()]})
+    log = op.from_scope_rl(several)
+    one = op.from_scope_rl(scope_rl())
+    assert log["logger"].to_list() == ["random-0"] * 10 + ["random-1"] * 10 + ["expert-0"] * 10
+    assert log["episode"].unique(maintain_order=True).to_list()[2:5] == ["random-0/2", "random-1/0", "random-1/1"]
+    assert log.drop("episode", "logger").equals(pl.concat([one.drop("episode")] * 3))
+    with pytest.raises(op.OffPolicyError, match="there is no dataset"):
+        op.from_scope_rl(MultipleLoggedDataset({}))
+
+
+def test_a_scope_rl_dataset_may_be_an_object():
+    assert op.from_scope_rl(SimpleNamespace(**scope_rl())).equals(op.from_scope_rl(scope_rl()))

@@ -1,13 +1,17 @@
 """Fitted Q evaluation, against dynamic programming of the empirical model."""
 
+import os
 import sys
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import offpolicy as op
 import polars as pl
 import pytest
+from offpolicy.fitters import q_function
 from offpolicy.fitters.fqe import Fqe
+from offpolicy.fitters.openmp import worthwhile
 from offpolicy.policies import FromCallable, Uniform
 from offpolicy.testing import Walk, check_fitter
 from offpolicy.testing.walk import PLACES, START
@@ -251,3 +255,65 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
     with pytest.raises(op.OffPolicyError, match=r"pip install 'offpolicy\[learn\]'"):
         Fqe().fit(LOG, WALK)
+
+
+class Recorder:
+    """A regressor that notes the rows it is asked for, and how many OpenMP threads it has."""
+
+    asked: ClassVar[list] = []
+    threads: ClassVar[list] = []
+
+    def note(self):
+        import sklearn.ensemble  # loads OpenMP
+        from threadpoolctl import threadpool_info
+
+        assert sklearn.ensemble
+        Recorder.threads += [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "openmp"]
+
+    def fit(self, features, targets):
+        self.note()
+        self.weights = np.arange(1.0, features.shape[1] + 1)
+        return self
+
+    def predict(self, features):
+        self.note()
+        Recorder.asked.append(len(features))
+        assert len(np.unique(features, axis=0)) == len(features)
+        return (features * self.weights).sum(axis=1)
+
+
+@pytest.mark.parametrize("kind", ["one-hot", "separate"])
+def test_a_pair_of_state_and_action_is_predicted_once(kind):
+    Recorder.asked.clear()
+    log = WALK.simulate(WALK.behavior, 200, seed=1)
+    values = op.fitter("fqe", regressor=Recorder(), actions=kind).fit(log, WALK).values(WALK.behavior, 12, 0.9)
+    fitting = sum(Recorder.asked)
+    inner = log["next_place"].filter(~log["terminal"]).n_unique()
+    assert fitting == 11 * 3 * inner  # regressions after the first x actions x places where an episode goes on
+    states, actions = log[["place"]].to_numpy(), log["action"].to_numpy()
+    one_by_one = [values.q_hat(states[i : i + 1], actions[i : i + 1], 0)[0] for i in range(50)]
+    assert np.array_equal(values.q_hat(states[:50], actions[:50], 0), one_by_one)
+    assert np.array_equal(values.v_hat(states[:50], 0), [values.v_hat(states[i : i + 1], 0)[0] for i in range(50)])
+
+
+def test_openmp_gets_as_many_threads_as_there_is_work_for():
+    from threadpoolctl import threadpool_limits
+
+    Recorder.threads.clear()
+    log = WALK.simulate(WALK.behavior, 20, seed=1)
+    with threadpool_limits(limits=8, user_api="openmp"):
+        op.fitter("fqe", regressor=Recorder()).fit(log, WALK).values(WALK.behavior, 3, 0.9)
+    assert set(Recorder.threads) == {1}
+
+
+def test_many_rows_get_the_processors_that_are_ours():
+    assert worthwhile(10) == worthwhile(10_000) == 1
+    assert worthwhile(10**9) == len(os.sched_getaffinity(0))
+
+
+def test_large_questions_come_in_batches_and_give_the_same_bits(monkeypatch):
+    log = WALK.simulate(WALK.behavior, 100, seed=1)
+    model = op.fitter("fqe", regressor=DecisionTreeRegressor(random_state=0)).fit(log, WALK)
+    whole = model.values(WALK.behavior, 4, 0.9).v_hat(log[["place"]].to_numpy(), 0)
+    monkeypatch.setattr(q_function, "BATCH_ROWS", 4)
+    assert np.array_equal(model.values(WALK.behavior, 4, 0.9).v_hat(log[["place"]].to_numpy(), 0), whole)

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import offpolicy as op
+import polars as pl
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -107,3 +108,30 @@ def test_no_state_has_no_cell():
 def test_what_makes_no_sense_is_refused(make, says):
     with pytest.raises(op.UsageError, match=says):
         make()
+
+
+def test_a_grid_that_is_too_big_says_what_is():
+    with pytest.raises(
+        op.UsageError, match=r"100 coordinates with 10 × 10 × 10 × 10 × … cells has about 1e100 of them"
+    ):
+        Grid((10,) * 100)
+    columns = tuple(f"x{i}" for i in range(12))
+    log = pl.DataFrame({"episode": [0], "step": [0], "action": [0], "reward": [1.0], **{name: [1] for name in columns}})
+    domain = op.LoggedDomain(columns, actions=2, horizon=2, reward_range=(0.0, 1.0))
+    big = Grid((10,) * 12)
+    for ask in (
+        lambda: op.fitter("tabular", aggregate=big).fit(log, domain),
+        lambda: op.estimate_behavior(log, domain, aggregate=big, folds=1),
+    ):
+        with pytest.raises(
+            op.UsageError, match=r"12 coordinates .* about 1e12 of them, with 2 actions each: a table of"
+        ):
+            ask()
+
+
+def test_cells_of_a_function_are_named_too():
+    from offpolicy.aggregation import ByFunction
+    from offpolicy.grid import check_table
+
+    with pytest.raises(op.UsageError, match="there are 1099511627776 cells, with 3 actions each"):
+        check_table(ByFunction(lambda states: states[:, 0], 2**40), actions=3)

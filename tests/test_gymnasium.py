@@ -1,5 +1,6 @@
 """Gymnasium environments as domains, against exact values and the environments' own steps."""
 
+import gc
 import sys
 from fractions import Fraction
 
@@ -59,7 +60,7 @@ def test_values_of_the_table_are_exact(case):
     rational = [[Fraction(int(share), int(row.sum())) for share in row] for row in shares]
     policy = TabularPolicy(shares / shares.sum(axis=1, keepdims=True), domain.grid)
     truth = exact_value(env_id, rational, HORIZON, Fraction(str(discount)), **options)
-    assert domain.exact_value(policy) == pytest.approx(truth, rel=1e-12, abs=1e-15)
+    assert domain.value(policy) == pytest.approx(truth, rel=1e-12, abs=1e-15)
 
 
 @pytest.mark.parametrize("case", ["lake", "wet cliff"])
@@ -77,7 +78,7 @@ def test_the_shortest_safe_way_along_the_cliff_takes_thirteen_steps():
     action = np.full(48, 1)
     action[[36, 35]] = 0, 2
     safe = TabularPolicy(np.eye(4)[action], cliff.grid)
-    assert cliff.exact_value(safe) == -13
+    assert cliff.value(safe) == -13
     log = cliff.simulate(safe, 2, seed=0)
     assert log.height == 26
     assert log["terminal"].sum() == 2
@@ -96,7 +97,7 @@ def test_stepped_copies_and_the_table_have_the_same_value():
     table = op.from_gymnasium("FrozenLake-v1", **options)
     assert (stepped.grid, stepped.state_columns, stepped.actions) == (table.grid, table.state_columns, table.actions)
     log = stepped.simulate(stepped.behavior, 4000, seed=2)
-    near(log, stepped, table.exact_value(table.behavior))
+    near(log, stepped, table.value(table.behavior))
     assert log.schema == table.simulate(table.behavior, 1, seed=0).schema
 
 
@@ -216,7 +217,7 @@ REFUSED = {
     "an option for an object": ((Shop,), {"ice": 3}, "ice: only an environment that is named by its id"),
     "something else": ((lambda: 3,), {}, "env must be an id, an environment or a function that makes one"),
     "no table": (("CartPole-v1",), {"table": True}, "CartPole-v1 has no transition table"),
-    "no copies": (("CartPole-v1",), {"copies": 0}, "copies must be at least 1"),
+    "no copies": (("CartPole-v1",), {"copies": 0}, "copies must be a whole number of at least 1"),
 }
 
 
@@ -269,3 +270,90 @@ def test_without_gymnasium_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     with pytest.raises(op.OffPolicyError, match=r"install the extra 'gymnasium': pip install 'offpolicy\[gymnasium\]'"):
         op.from_gymnasium("FrozenLake-v1")
+
+
+class Chain(gymnasium.Env):
+    """A walk to the right, with ballast; notes how many were made, and how many are open."""
+
+    observation_space = gymnasium.spaces.Discrete(4)
+    action_space = gymnasium.spaces.Discrete(2)
+    made = opened = 0
+
+    def __init__(self, ballast=0):
+        Chain.made += 1
+        Chain.opened += 1
+        self.ballast = np.zeros(ballast, dtype=np.uint8)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 0
+        return self.place, {}
+
+    def step(self, action):
+        self.place += int(action == 1 or self.np_random.random() < 0.5)
+        return self.place, 1.0, self.place == 3, False, {}
+
+    def close(self):
+        Chain.opened -= 1
+
+
+def chain(ballast=0, **options):
+    Chain.made = Chain.opened = 0
+    return op.from_gymnasium(lambda: Chain(ballast), horizon=8, reward_range=(0.0, 1.0), name="chain", **options)
+
+
+def test_environments_are_used_again():
+    domain = chain(copies=5)
+    log = domain.simulate(domain.behavior, 23, seed=1)
+    assert log["episode"].n_unique() == 23
+    assert Chain.made == 1 + 5  # one to look at, and those that run together
+    assert log.equals(domain.simulate(domain.behavior, 23, seed=1))
+    assert Chain.made == 6
+
+
+def test_environments_used_again_give_the_log_of_new_ones():
+    domain = op.from_gymnasium("CartPole-v1", horizon=30, reward_range=(0.0, 1.0), copies=4)
+    used = [domain.simulate(domain.behavior, 9, seed=seed) for seed in (1, 2)]
+    new = op.from_gymnasium("CartPole-v1", horizon=30, reward_range=(0.0, 1.0), copies=4)
+    assert used[1].equals(new.simulate(new.behavior, 9, seed=2))
+
+
+def test_environments_are_closed_when_nobody_needs_them():
+    domain = chain(copies=3)
+    domain.simulate(domain.behavior, 7, seed=1)
+    assert Chain.opened == 4
+    del domain
+    gc.collect()
+    assert Chain.opened <= 1  # the one that was looked at
+
+
+def test_large_environments_have_fewer_copies():
+    assert chain().copies == 256
+    assert chain(ballast=50_000_000).copies == 16
+    assert chain(ballast=50_000_000, copies=3).copies == 3
+    domain = chain(ballast=200_000_000)
+    assert domain.simulate(domain.behavior, 20, seed=0)["episode"].n_unique() == 20
+    assert Chain.made <= 5
+
+
+LEGAL = np.array([[True, True], [False, True], [True, True], [True, True]])
+
+
+@pytest.mark.parametrize("legal", [LEGAL, lambda states: LEGAL[states[:, 0]]], ids=["array", "function"])
+def test_forbidden_actions_are_never_taken(legal):
+    domain = chain(copies=8, legal=legal)
+    log = domain.simulate(domain.behavior, 200, seed=1)
+    assert (log.filter(state=1)["action"] == 1).all()
+    assert (log.filter(state=1)["behavior_prob"] == 1.0).all()
+    assert log.filter(state=0)["action"].n_unique() == 2
+    assert np.array_equal(domain.legal(np.arange(4)[:, None]), LEGAL)
+
+
+def test_a_table_takes_legal_actions_too():
+    legal = np.ones((16, 4), dtype=bool)
+    legal[0, 0] = False
+    lake = op.from_gymnasium("FrozenLake-v1", horizon=20, legal=legal)
+    log = lake.simulate(lake.behavior, 200, seed=1)
+    assert not (log.filter(state=0)["action"] == 0).any()
+    with pytest.raises(op.UsageError, match=r"legal must be a function, or an array of bool of \(states, 4\)"):
+        op.from_gymnasium("FrozenLake-v1", horizon=20, legal=legal[:, :2])

@@ -95,6 +95,11 @@ def test_every_hook_has_a_test():
     assert all(f"def test_hook_{hook}(" in tests for hook in HOOKS)
 
 
+def test_the_guide_tells_of_exact_values_and_terminal_states():
+    assert "`value(policy)`" in GUIDE
+    assert "the terminal ones too" in GUIDE
+
+
 def test_every_protocol_has_a_heading_in_the_guide():
     headings = re.findall(r"^### (\w+)$", GUIDE, re.MULTILINE)
     assert set(headings) == set(PROTOCOLS)
@@ -176,13 +181,76 @@ BROKEN = {
     "no hook": ("x = 1", "it has no hook: mark its functions with offpolicy.hookspecs.hookimpl"),
     "a misspelt hook": (
         HEAD + "\n@hookimpl\ndef offpolicy_domain():\n    return {}\n",
-        "unknown hook 'offpolicy_domain'",
+        "has no hook 'offpolicy_domain' and leaves it out; did you mean 'offpolicy_domains'?",
     ),
     "a hook with arguments": (
         HEAD + "\n@hookimpl\ndef offpolicy_domains(log):\n    return {}\n",
         "PluginValidationError",
     ),
 }
+
+
+def test_an_unknown_hook_is_told_and_the_rest_of_the_plugin_works(install):
+    unknown = ("offpolicy_domain", "offpolicy_estimators")
+    later = "".join(f"\n@hookimpl\ndef {hook}():\n    return {{}}\n" for hook in unknown)
+    install("offpolicy-pond", GOOD + later)
+    assert op.domain("pond", horizon=3).horizon == 3
+    assert op.fitter("pond-fit")
+    pond = listed("pond")
+    assert pond["error"] is None
+    assert pond["brings"]["domain"] == ["pond"]
+    assert pond["warnings"] == [
+        f"offpolicy {op.__version__} has no hook {hook!r} and leaves it out; did you mean 'offpolicy_domains'?"
+        for hook in unknown
+    ]
+    assert "offpolicy_estimators" in offpolicy("plugins").out
+    with pytest.raises(op.PluginError, match=r"no domain 'lake'.*of plugin 'pond', offpolicy .* has no hook"):
+        op.domain("lake")
+
+
+NUMBERS = """
+class Count(Walk):
+    def __init__(self, depth: float = 2.0, size=3, label: "int | str" = 1):
+        super().__init__()
+        object.__setattr__(self, "depth", depth)
+        if size != 3:
+            raise ValueError(f"size must be 3, not {size!r}")
+
+    def reset(self, n, rng):
+        return super().reset(n, rng) + 0 * int(self.depth)
+
+class Careless(Walk):
+    def __init__(self, horizon=12):
+        super().__init__(horizon=horizon)
+
+@hookimpl
+def offpolicy_domains():
+    return {"count": Count, "careless": Careless, "pond": Pond}
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("pond", "--set", "horizon=abc"), "horizon of domain 'pond' must be a number, such as its default 12, not"),
+        (("count", "--set", "depth=abc"), "depth of domain 'count' must be a number, such as its default 2.0"),
+        (("count", "--set", "size=abc"), "domain 'count' cannot be made with size='abc': ValueError: size must be 3"),
+        (("careless", "--set", "horizon=abc"), "the horizon of the domain must be a whole number of at least 1"),
+        (("count", "--set", "depth=nan"), "a simulation of domain 'walk' failed: ValueError: cannot convert float NaN"),
+    ],
+)
+def test_a_value_of_set_that_a_domain_refuses_is_a_clear_error(install, tmp_path, options, says):
+    install("offpolicy-pond", HEAD + NUMBERS)
+    run = offpolicy("simulate", *options, "--episodes", "3", "--out", str(tmp_path / "log.parquet"))
+    assert run.code in (1, 2)
+    text = re.sub(r"\s+", " ", run.err)
+    assert says in text
+    assert "Traceback" not in text
+
+
+def test_a_text_may_stand_where_the_annotation_allows_it(install):
+    install("offpolicy-pond", HEAD + NUMBERS)
+    assert op.domain("count", label="abc", depth=3)
 
 
 @pytest.mark.parametrize("case", BROKEN)

@@ -204,3 +204,51 @@ def test_every_action_asks_a_model_for_all():
 def test_what_makes_no_sense_is_refused(make, says):
     with pytest.raises(op.OffPolicyError, match=says):
         make()
+
+
+def float32_softmax(states, step):
+    """What a JAX network gives."""
+    logits = np.stack([np.sin(states[:, 0] * k + 0.1 * k) for k in range(1, 35)], axis=1).astype(np.float32)
+    weights = np.exp(logits)
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def test_float32_probabilities_are_divided_by_their_sum():
+    states = np.arange(500)[:, None]
+    raw = float32_softmax(states, 0)
+    away = np.abs(raw.sum(axis=1, dtype=float) - 1)
+    assert (away > 1e-9).any()
+    for pi in (FromCallable(float32_softmax).probabilities(states, 0), TabularPolicy(raw, Grid((500,))).table):
+        assert pi.dtype == np.float64
+        assert np.abs(pi.sum(axis=1) - 1).max() < 1e-9
+        assert np.abs(pi - raw).max() < 1e-6
+
+
+def test_rows_that_add_to_one_in_float64_keep_their_bits():
+    assert np.array_equal(FromCallable(lambda s, t: TABLE[0]).probabilities(STATES, 0), TABLE[0])
+
+
+def test_a_classifier_of_float32_states_is_a_policy():
+    from sklearn.neural_network import MLPClassifier
+
+    states = np.random.default_rng(0).normal(size=(400, 3)).astype(np.float32)
+    labels = (states[:, 0] > 0).astype(int) + (states[:, 1] > 1)
+    classifier = MLPClassifier((8,), random_state=0, tol=1e9, n_iter_no_change=2)
+    classifier.fit(states, labels)
+    assert classifier.predict_proba(states).dtype == np.float32
+    pi = FromClassifier(classifier, 3).probabilities(states, 0)
+    assert np.abs(pi.sum(axis=1) - 1).max() < 1e-9
+
+
+def test_what_is_more_than_rounding_is_refused_with_the_difference():
+    with pytest.raises(op.OffPolicyError, match=r"row 0 add to 1.0000052, not 1: they differ by 5.2e-06, and up to 1e"):
+        FromCallable(lambda s, t: [[0.5, 0.5000052]]).probabilities(STATES[:1], 0)
+    with pytest.raises(op.UsageError, match=r"add to 1\.0000052, not 1"):
+        op.theory.MDP([[[1.0000052]]], [[1.0]], initial=[1.0], horizon=1)
+
+
+def test_the_theory_takes_float32_arrays():
+    thirds = np.full((3, 2, 3), np.float32(1) / 3, dtype=np.float32)
+    mdp = op.theory.MDP(thirds, [[1.0, 2.0]] * 3, initial=thirds[0, 0], horizon=2)
+    assert np.abs(mdp.transitions.sum(axis=-1) - 1).max() < 1e-15
+    assert abs(op.theory.value(mdp, [[0.5, 0.5]] * 3) - 3.0) < 1e-12

@@ -63,7 +63,7 @@ def test_the_example_with_gymnasium_runs_and_is_near_the_truth(capsys):
     exec(compile(code, "README", "exec"), names)  # our own text, not data
     assert f"```text\n{capsys.readouterr().out}```" in README
     estimate, lake = names["ev"]["step-wis"], names["lake"]
-    assert abs(estimate.value - lake.exact_value(lake.behavior)) < 4 * estimate.std_error
+    assert abs(estimate.value - lake.value(lake.behavior)) < 4 * estimate.std_error
 
 
 def test_simulating_prints_what_the_readme_says(tmp_path, monkeypatch):

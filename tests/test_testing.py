@@ -91,7 +91,9 @@ def test_all_faults_come_in_one_error():
 
 def test_every_rule_has_a_faulty_example():
     shared = rules_in("policies.py")
-    of_domains = rules_in("attributes.py", "dynamics.py", "spaces.py", "logs.py") | shared
+    of_domains = (
+        rules_in("attributes.py", "dynamics.py", "row_numbers.py", "spaces.py", "logs.py", "exact_values.py") | shared
+    )
     assert of_domains <= set(DOMAINS)
     assert rules_in("transition_laws.py") <= set(DOMAINS) | set(FITTERS)
     assert rules_in("fitters.py", "values.py") <= set(FITTERS)

@@ -6,6 +6,7 @@ from offpolicy._core import __version__
 from offpolicy.annotate import annotate
 from offpolicy.behavior import estimate_behavior
 from offpolicy.bounds import Bounds
+from offpolicy.categories import Categories
 from offpolicy.check import Report, check
 from offpolicy.columns import Columns, PolicyColumns
 from offpolicy.compare import compare
@@ -31,7 +32,9 @@ from offpolicy.gym import from_gymnasium
 from offpolicy.improve import improve
 from offpolicy.improvement import Improvement
 from offpolicy.intervals import Interval
+from offpolicy.mdp_domain import from_mdp
 from offpolicy.plugins import domain, fitter, generator
+from offpolicy.pool import pool
 from offpolicy.problem import Problem, ProblemKind
 from offpolicy.protocols import Candidate, LoggedDomain
 from offpolicy.verdict import Verdict
@@ -41,6 +44,7 @@ __all__ = [
     "BadLogError",
     "Bounds",
     "Candidate",
+    "Categories",
     "Columns",
     "CrossFit",
     "Difference",
@@ -74,10 +78,12 @@ __all__ = [
     "from_d3rlpy",
     "from_episodes",
     "from_gymnasium",
+    "from_mdp",
     "from_scope_rl",
     "generator",
     "improve",
     "policies",
+    "pool",
     "theory",
 ]
 

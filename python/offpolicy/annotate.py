@@ -16,6 +16,7 @@ from typing import Any, overload
 import polars as pl
 
 from offpolicy import polars_calls
+from offpolicy.annotated_logs import remember, tallies_of
 from offpolicy.annotator import MODELLED, Annotation, Annotator
 from offpolicy.columns import WRITTEN, Columns, PolicyColumns
 from offpolicy.errors import OffPolicyError, UsageError
@@ -126,7 +127,8 @@ def annotate(
     annotator = Annotator(annotations, states, action, step, episode, first_step, threads, ratio)
     inputs += added
     if isinstance(source, FrameSource):
-        return source.frame.with_columns(annotator(query.select(inputs).collect()).get_columns())
+        made = source.frame.with_columns(annotator(query.select(inputs).collect()).get_columns())
+        return remember(made, *tallies_of(log), annotator.tally)
 
     outputs = [name for annotation in annotations for name in annotation.outputs.values()]
 
@@ -136,7 +138,8 @@ def annotate(
         except OffPolicyError as error:  # Polars raises it anew, from its class and text alone
             raise OffPolicyError(str(error)) from None
 
-    return polars_calls.add_columns(query, inputs, outputs, batch).drop(added)
+    lazy = polars_calls.add_columns(query, inputs, outputs, batch).drop(added)
+    return remember(lazy, *tallies_of(log), annotator.tally)
 
 
 def _annotations(policy: Any, model: Any, columns: Columns, into: Any, domain: Setting | None) -> list[Annotation]:

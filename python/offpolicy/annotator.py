@@ -16,9 +16,12 @@ from offpolicy.errors import SHOWN, BadLogError, OffPolicyError, WrongTypeError
 from offpolicy.fitters.kernel import KernelValues
 from offpolicy.fitters.tabular_values import Tables, TabularValues
 from offpolicy.grid import Grid, OutsideGridError
+from offpolicy.probabilities import Tally, checked, counted
 from offpolicy.problem import Problem
 from offpolicy.protocols import Floats, Policy, States, ValueModel
+from offpolicy.tabulation import uneven_rows
 from offpolicy.transition_ratio import TransitionRatio
+from offpolicy.transitions import array_of
 
 #: Rows a policy or model of any kind is asked for at a time.
 BATCH_ROWS = 1 << 18
@@ -55,6 +58,7 @@ class Annotator:
     first_step: int
     threads: int
     ratio: TransitionRatio | None = None
+    tally: Tally = field(default_factory=Tally)
     groups: list[tuple[Tables | None, list[Annotation]]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -104,13 +108,15 @@ class Annotator:
         except IndexError:
             horizon, _, action_count = tables.shape
             raise BadLogError(self._misfits(frame, action_count, horizon)) from None
+        if tables.policy is not None and group[0].policy is not None:
+            self.tally.add(uneven_rows(group[0].policy, cells, steps, self.first_step))
         return [
             {role: column for role, column in zip(ANNOTATED, columns, strict=True) if column is not None}
             for columns in found
         ]
 
     def _cells(self, frame: pl.DataFrame, aggregation: Aggregation) -> NDArray[np.int64]:
-        columns = [frame[name].to_numpy() for name in self.states]
+        columns = [array_of(frame[name]) for name in self.states]
         if not isinstance(aggregation, Grid):
             return aggregation.index(np.stack(columns).T)
         try:
@@ -148,9 +154,8 @@ class Annotator:
         asked: dict[str, Any] = {}
         if "target_prob" in roles:
             assert policy is not None
-            pi = np.asarray(policy.probabilities(states, steps))
-            if pi.ndim != 2 or len(pi) != n:
-                raise OffPolicyError(f"the policy must give ({n}, actions) probabilities, not {pi.shape}")
+            with counted(self.tally):
+                pi = checked(policy.probabilities(states, steps), "the policy", n)
             if (actions < 0).any() or (actions >= pi.shape[1]).any():
                 raise BadLogError(self._misfits(frame, pi.shape[1], None))
             asked["target_prob"] = pi[np.arange(n), actions]
@@ -165,7 +170,7 @@ class Annotator:
 
     def _rows(self, frame: pl.DataFrame) -> tuple[States, NDArray[np.int64], NDArray[np.int64]]:
         """States, actions and steps from 0."""
-        states = np.stack([frame[name].to_numpy() for name in self.states]).T
+        states = np.stack([array_of(frame[name]) for name in self.states]).T
         actions = frame[self.action].to_numpy().astype(np.int64)
         return states, actions, frame[self.step].to_numpy().astype(np.int64) - self.first_step
 

@@ -96,6 +96,13 @@ def read_fitter(fitter: Any) -> ModelFitter:
     return found
 
 
+def behavior_of(behavior: Any, domain: Setting, logged: bool) -> Any:
+    """Return how π0 is estimated: as asked, or as the domain says where the log has no probabilities."""
+    own = getattr(domain, "behavior", None)
+    wanted = behavior is None and not logged and not callable(getattr(own, "probabilities", None))
+    return own if wanted else behavior
+
+
 def read_behavior(behavior: Any, smoothing: Any) -> dict[str, Any] | None:
     """How `behavior_column` is to estimate π0; None where it is logged."""
     if behavior is None:

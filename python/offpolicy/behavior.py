@@ -30,7 +30,7 @@ from offpolicy.arguments import at_least_0
 from offpolicy.columns import ESTIMATED, SCORE, Columns
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.folds import fold_of
-from offpolicy.grid import Grid
+from offpolicy.grid import Grid, check_table
 from offpolicy.logistic_score import LogisticScore
 from offpolicy.policies import FromClassifier
 from offpolicy.protocols import Actions, Floats, Setting, States
@@ -153,12 +153,9 @@ def behavior_columns(
     columns, available = columns or Columns(), open_log(log).columns
     states = list(columns.states(available, domain.state_columns))
     episode, action = (columns.need(role, available) for role in ("episode", "action"))
-    episodes = np.zeros(folds, dtype=np.int64)
-    batches = _folded(transitions(log, domain, columns), domain, part_of, episodes)
-    if classifier is None:
-        estimate: _Estimate = _Counts.count(batches, _cells(aggregate, domain), domain.actions, folds)
-    else:
-        estimate = _Classifiers.fit(batches, classifier, domain.actions, episodes)
+    estimate, episodes = estimate_of(
+        log, domain, part_of, folds, classifier=classifier, aggregate=aggregate, columns=columns
+    )
     inputs = pl.struct(list(dict.fromkeys([episode, action, *states])))
 
     def read(rows: pl.Series) -> tuple[States, Actions, Folds]:
@@ -188,6 +185,24 @@ def behavior_columns(
 
         made.append(expression(scores, pl.Struct(schema), SCORE))
     return made
+
+
+def estimate_of(
+    log: Any,
+    domain: Setting,
+    part_of: FoldOf,
+    folds: int,
+    *,
+    classifier: Any = None,
+    aggregate: Grid | None = None,
+    columns: Columns | None = None,
+) -> tuple[Estimate, Folds]:
+    """Return what each fold is told by the others, and how many episodes each has."""
+    episodes = np.zeros(folds, dtype=np.int64)
+    batches = _folded(transitions(log, domain, columns), domain, part_of, episodes)
+    if classifier is None:
+        return _Counts.count(batches, _cells(aggregate, domain), domain.actions, folds), episodes
+    return _Classifiers.fit(batches, classifier, domain.actions, episodes), episodes
 
 
 def _smoothed(seen: Floats, legal: NDArray[np.bool_], chosen: Actions, smoothing: float) -> Floats:
@@ -247,7 +262,9 @@ class _Score(Protocol):
         ...
 
 
-class _Estimate(Protocol):
+class Estimate(Protocol):
+    """What was seen of the behaviour policy."""
+
     def seen(self, states: States, fold: Folds) -> Floats:
         """How often each action was, or would be, taken in other folds: (n, actions)."""
         ...
@@ -269,6 +286,7 @@ class _Counts:
     @classmethod
     def count(cls, batches: Iterator[tuple[Transitions, Folds]], cells: Grid, actions: int, folds: int) -> _Counts:
         """One pass over the log."""
+        check_table(cells, actions, tables=2 * folds)
         shape = (folds, cells.cells, actions)
         counts = np.zeros(int(np.prod(shape)), dtype=np.int64)
         for batch, fold in batches:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -26,7 +27,7 @@ def find_candidates(
     if isinstance(generator, Mapping):
         return _checked([Candidate(name, policy) for name, policy in generator.items()], "generator=", UsageError)
     who = f"generator {generator!r}" if isinstance(generator, str) else f"generator {type(generator).__name__}"
-    made = _make(generator, fitter) if isinstance(generator, str) else generator
+    made = make_generator(generator, fitter)
     if not callable(getattr(made, "candidates", None)):
         raise UsageError(
             f"generator= takes a name, an object with candidates(log, domain) or a mapping of names to policies, not "
@@ -38,10 +39,15 @@ def find_candidates(
     return _checked(list(found), who, PluginError)
 
 
-def _make(name: str, fitter: str | ModelFitter) -> Generator:
-    maker = plugins.registry().find("offpolicy_candidate_policies", name)
-    options = {"fitter": fitter} if "fitter" in inspect.signature(maker).parameters else {}
-    return plugins.generator(name, **options)
+def make_generator(generator: str | Generator, fitter: str | ModelFitter) -> Any:
+    """Return the generator of that name, or the one given, with this fitter where it takes one and has none."""
+    if isinstance(generator, str):
+        maker = plugins.registry().find("offpolicy_candidate_policies", generator)
+        options = {"fitter": fitter} if "fitter" in inspect.signature(maker).parameters else {}
+        return plugins.generator(generator, **options)
+    given: Any = generator
+    takes = dataclasses.is_dataclass(given) and getattr(given, "fitter", fitter) is None
+    return dataclasses.replace(given, fitter=fitter) if takes else given
 
 
 def _checked(found: list[Candidate], who: str, error: type[UsageError | PluginError]) -> list[Candidate]:

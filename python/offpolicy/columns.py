@@ -30,6 +30,9 @@ class Columns:
     `terminal` and `truncated` tell how episodes end (see `offpolicy.endings`). Set one to None where the log has a
     column of that name that means something else: then it is not read.
 
+    `behavior_logprob` and `target_logprob` are natural logarithms of the probabilities, read where the log has no
+    `behavior_prob` or `target_prob`, or where they are named here.
+
     >>> import offpolicy as op
     >>> log = op.demo_log(episodes=50).rename({"reward": "gain"})
     >>> round(op.evaluate(log, estimators=["mc"], columns=op.Columns(reward="gain"))["mc"].value, 3)
@@ -50,6 +53,8 @@ class Columns:
     action: str = "action"
     terminal: str | None = "terminal"
     state: tuple[str, ...] = ()
+    behavior_logprob: str = "behavior_logprob"
+    target_logprob: str = "target_logprob"
 
     @classmethod
     def of(cls, domain: Setting) -> Columns:
@@ -73,8 +78,13 @@ class Columns:
 
     def with_estimates(self, available: Collection[str]) -> Columns:
         """With estimated behaviour probabilities, where a log has no others and no ratios."""
-        others = self.renamed("behavior_prob") or {self.behavior_prob, self.ratio} & set(available)
+        known = {self.behavior_prob, self.behavior_logprob, self.ratio}
+        others = self.renamed("behavior_prob") or known & set(available)
         return self if others or ESTIMATED not in available else dataclasses.replace(self, behavior_prob=ESTIMATED)
+
+    def has_behavior(self, available: Collection[str]) -> bool:
+        """True where the log tells the probabilities of π0, or has them estimated."""
+        return self.with_estimates(available).behavior_prob in available
 
     def find(self, role: str, available: Collection[str]) -> str | None:
         """The name of a column if the log has it; a chosen name must be there."""
@@ -134,6 +144,7 @@ class PolicyColumns:
     transition_ratio: str | None = None
     mixture_of: str | None = None
     alpha: float | None = None
+    target_logprob: str | None = None
 
     def __post_init__(self) -> None:
         """Refuses combinations without a meaning."""
@@ -141,8 +152,8 @@ class PolicyColumns:
             raise UsageError("a mixture needs both mixture_of= and alpha=")
         if self.alpha is not None and not 0 <= self.alpha <= 1:
             raise UsageError(f"alpha must be between 0 and 1, not {self.alpha}")
-        if sum(x is not None for x in (self.target_prob, self.ratio, self.mixture_of)) > 1:
-            raise UsageError("give one of target_prob=, ratio= and mixture_of=")
+        if sum(x is not None for x in (self.target_prob, self.target_logprob, self.ratio, self.mixture_of)) > 1:
+            raise UsageError("give one of target_prob=, target_logprob=, ratio= and mixture_of=")
         if all(getattr(self, field.name) is None for field in dataclasses.fields(self)):
             raise UsageError("PolicyColumns() names no column of the policy")
 

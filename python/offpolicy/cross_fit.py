@@ -21,6 +21,7 @@ import polars as pl
 from offpolicy import intervals
 from offpolicy.annotator import MODELLED
 from offpolicy.arguments import (
+    behavior_of,
     described,
     described_behavior,
     read_behavior,
@@ -46,9 +47,11 @@ from offpolicy.evaluate import (
     evaluate,
 )
 from offpolicy.evaluation import Evaluation
+from offpolicy.log_probabilities import with_behavior
 from offpolicy.parted_log import TEST, TRAIN, PartedLog, Parts, Stored
 from offpolicy.plan import TARGET, Plan, Settings, choose_estimators, lacking, ratio_checks
 from offpolicy.plan import Policy as TargetPolicy
+from offpolicy.probabilities import renormalised
 from offpolicy.protocols import Model, ModelFitter, Policy, Setting
 from offpolicy.scanner import ProgressFunction, Scanner
 from offpolicy.side_by_side import values_of
@@ -152,13 +155,15 @@ def cross_fit(
     check_choice("transition_ratio", transition_ratio, (True, False))
     check_size("threads", threads)
     parts = read_parts(folds, train_fraction, seed)
-    policies, fit, estimated = read_policies(policy), read_fitter(fitter), read_behavior(behavior, smoothing)
+    policies, fit = read_policies(policy), read_fitter(fitter)
     wanted = read_estimators(estimators, beside=[] if train_fraction is None else ["reg"])
     setting, columns = read_domain(domain, horizon, discount), columns or Columns()
     bounds = Bounds.of(setting) if bounds is None else bounds
     settings = read_settings(setting, baseline, truncation)
     check_continuing(continuing, settings.discount, bounds)
-    source = open_log(log)
+    source = with_behavior(open_log(log), columns)
+    behavior = behavior_of(behavior, setting, columns.has_behavior(source.columns))
+    estimated = read_behavior(behavior, smoothing)
     files = source.files()
     if order == "any":
         source, _ = tidy(source, source.columns, columns, dedupe=False)
@@ -199,7 +204,9 @@ def cross_fit(
         "transition_ratio": transition_ratio,
         **described_behavior(behavior, smoothing),
     }
-    remarks = hints(source, columns) if clusters is None else []
+    remarks = renormalised(parted.renormalised) + (hints(source, columns) if clusters is None else [])
+    if parted.renormalised:
+        pooled.repairs["renormalised"] = parted.renormalised
     pooled = _with_provenance(pooled, files, order, columns, about, remarks + ratio.notes)
     total = sum(parted.episodes.values())
     each = (_fold(part, parted.together([annotated[part]]), total, estimate, wanted) for part in chosen)

@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from offpolicy import _core, evaluation, intervals
+from offpolicy.annotated_logs import Counting
 from offpolicy.bounds import Bounds, Terms
 from offpolicy.clusters import SOMEBODY, Clusters, hints
 from offpolicy.columns import SCORE, Columns, PolicyColumns
@@ -19,7 +20,9 @@ from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.estimate import Estimate, IntervalSettings
 from offpolicy.estimators import BLENDED, WEIGHTED, check_ids
 from offpolicy.evaluation import Evaluation
+from offpolicy.log_probabilities import LogRatios
 from offpolicy.plan import BEHAVIOR, Plan, Settings, choose_estimators, find_policies, left_out
+from offpolicy.probabilities import renormalised
 from offpolicy.samples import Samples
 from offpolicy.scanner import MapFunction, ProgressFunction, Scanner
 from offpolicy.sources import Source, open_log
@@ -130,15 +133,24 @@ def evaluate(
         horizon = operator.index(horizon)  # NumPy's integers too
     settings = Settings(discount, horizon, baseline, density, truncation)
     check_continuing(continuing, discount, bounds)
+    counting = Counting.of(log)
     source = open_log(log)
     columns = (columns or Columns()).with_estimates(source.columns)
-    plan = replace(make_plan(source, columns, policies, settings, estimators), diagnostics=diagnostics, paired=paired)
+    asked, named = columns, policies
+    if (logs := LogRatios.of(source.columns, columns, policies)) is not None:
+        columns, policies = logs.columns, logs.policies
+    available = [*source.columns, *(logs.pairs if logs else [])]
+    plan = replace(
+        make_plan(available, columns, policies, settings, estimators), diagnostics=diagnostics, paired=paired
+    )
     repairs: dict[str, Any] = {}
     remarks = [] if estimators is not None else left_out(plan)
     estimated = plan.estimated
     if passes == 1:
         plan = _for_one_pass(plan, estimators is not None, remarks)
     files = source.files()
+    if logs is not None:
+        source = logs.written(source, asked, [*plan.names(), *_beside(source, plan, cluster)], density)
     if order == "any" or dedupe:
         names = [*plan.names(), *_beside(source, plan, cluster)]
         source, removed = tidy(source, list(dict.fromkeys(names)), plan.columns, dedupe == "identical")
@@ -148,6 +160,9 @@ def evaluate(
             remarks.append(f"{removed} repeated rows were dropped")
     scanner = Scanner(source, threads or os.cpu_count() or 1, batch_rows, map, progress, plan, passes)
     first = scanner.scan(with_checks(plan), "first", None)
+    if counting.rows:
+        repairs["renormalised"] = counting.rows
+        remarks += renormalised(counting.rows)
     clusters = None if cluster is None else Clusters.read(source, plan.columns, cluster)
     remarks += _about_clusters(source, plan, clusters, passes)
     taken = None
@@ -213,9 +228,9 @@ def evaluate(
             "diagnostics": diagnostics,
             "paired": paired,
             "continuing": continuing,
-            "columns": asdict(plan.columns),
+            "columns": asdict(asked),
             "behavior": "estimated" if estimated else "logged",
-            "policies": None if policies is None else {name: asdict(chosen) for name, chosen in policies.items()},
+            "policies": None if named is None else {name: asdict(chosen) for name, chosen in named.items()},
             "bounds": None if bounds is None else asdict(bounds),
         },
         sources=files,
@@ -331,14 +346,13 @@ def check_size(name: str, value: int | None) -> None:
 
 
 def make_plan(
-    source: Source,
+    available: Sequence[str],
     columns: Columns,
     policies: Mapping[str, PolicyColumns] | None,
     settings: Settings,
     estimators: Sequence[str] | None,
 ) -> Plan:
     """What to compute, given what the log has."""
-    available = source.columns
     if repeated := [name for name in available if available.count(name) > 1]:
         raise UsageError(f"the log has more than one column {repeated[0]!r}")
     for role in ("episode", "step", "reward"):

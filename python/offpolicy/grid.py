@@ -8,6 +8,8 @@ A state outside the grid is an error, never a silent neighbour.
 from __future__ import annotations
 
 import math
+import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy import _core
+from offpolicy.aggregation import Aggregation
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.problem import Problem
 from offpolicy.protocols import Floats, States
+
+#: As many as an i64 can number; as many pairs (cell, action) as a table in the core can have.
+MOST_CELLS, MOST_PAIRS = 2**63 - 1, 2**32 - 1
+COARSER = "take fewer columns or larger cells (a smaller scale), or a fitter that needs no cells, such as 'fqe'"
 
 
 class OutsideGridError(OffPolicyError):
@@ -74,6 +81,8 @@ class Grid:
             object.__setattr__(self, name, given)
         if not self.size or any(n < 1 for n in self.size):
             raise UsageError(f"a grid needs at least one cell a coordinate, not {self.size}")
+        if self.cells > MOST_CELLS:
+            raise UsageError(f"{self.described}, and no more than {MOST_CELLS:.2g} can be numbered: {COARSER}")
 
     @classmethod
     def over(cls, ranges: Sequence[tuple[float, float]], scale: Sequence[float]) -> Grid:
@@ -87,6 +96,15 @@ class Grid:
     def cells(self) -> int:
         """How many there are."""
         return math.prod(self.size)
+
+    @property
+    def described(self) -> str:
+        """How many cells there are, and of what, for a message."""
+        shown = " × ".join(map(str, self.size[:4])) + (" × …" if len(self.size) > 4 else "")
+        coordinates = "1 coordinate" if len(self.size) == 1 else f"{len(self.size)} coordinates"
+        power = math.log10(self.cells)
+        about = str(self.cells) if power < 7 else f"about 1e{power:.0f}"
+        return f"a grid of {coordinates} with {shown} cells has {about} of them"
 
     def index(self, states: States) -> NDArray[np.int64]:
         """The cell of each state."""
@@ -117,3 +135,29 @@ class Grid:
         cells = np.stack(np.unravel_index(index, self.size), axis=1)
         centers: Floats = (cells + np.array(self.low)) / np.array(self.scale)
         return centers
+
+
+def check_table(aggregation: Aggregation, actions: int, tables: int = 1) -> None:
+    """Refuse cells of which no table with a number for each action can be held in memory, before it is made.
+
+    >>> from offpolicy.grid import Grid, check_table
+    >>> check_table(Grid((10,) * 12), actions=2)
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.UsageError: a grid of 12 coordinates with 10 × 10 × 10 × 10 × … cells has about 1e12 of them, ...
+    """
+    pairs = aggregation.cells * actions
+    need, memory = 8 * pairs * tables, _memory()
+    if pairs <= MOST_PAIRS and need <= memory:
+        return
+    what = aggregation.described if isinstance(aggregation, Grid) else f"there are {aggregation.cells} cells"
+    have = f"this machine has {memory / 2**30:.3g}" if need > memory else f"at most {MOST_PAIRS:.2g} pairs can be held"
+    raise UsageError(f"{what}, with {actions} actions each: a table of {need / 2**30:.3g} GiB, and {have}: {COARSER}")
+
+
+def _memory() -> int:
+    """Return the bytes of memory of this machine; more than any need where the system does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return sys.maxsize

@@ -24,15 +24,16 @@ import polars as pl
 
 from offpolicy import _core
 from offpolicy.arguments import (
+    behavior_of,
     described,
     described_behavior,
     read_behavior,
     read_domain,
-    read_fitter,
     read_fraction,
     read_settings,
 )
 from offpolicy.behavior import behavior_columns
+from offpolicy.behavior_policy import is_policy
 from offpolicy.bounds import Bounds
 from offpolicy.candidates import find_candidates
 from offpolicy.columns import ESTIMATED, SCORE, Columns, PolicyColumns
@@ -43,9 +44,12 @@ from offpolicy.evaluation import Evaluation
 from offpolicy.folds import fold_of
 from offpolicy.improvement import SCHEMA, BehaviorValue, Improvement, at_least
 from offpolicy.intervals import METHODS, PROMISES
+from offpolicy.log_probabilities import with_behavior
 from offpolicy.lower_bound import LowerBound
+from offpolicy.missing import refuse_what_is_missing
 from offpolicy.parted_log import default_names
 from offpolicy.plan import BEHAVIOR
+from offpolicy.probabilities import renormalised
 from offpolicy.protocols import Generator, ModelFitter, Policy, Setting
 from offpolicy.scanner import ProgressFunction
 from offpolicy.scoring import Score, Scoring
@@ -149,11 +153,12 @@ def improve(
     check_choice("order", order, ("sorted", "any"))
     check_choice("transition_ratio", transition_ratio, (True, False))
     check_size("threads", threads)
-    read_fitter(fitter)
+    source = with_behavior(open_log(log), columns)
+    behavior = behavior_of(behavior, setting, columns.has_behavior(source.columns))
+    refuse_what_is_missing(source, columns, setting, behavior, generator, fitter, estimator)
     estimated, train_fraction = read_behavior(behavior, smoothing), read_fraction(train_fraction)
     numbers = read_settings(setting, baseline, truncation)
     common: dict[str, Any] = {"discount": numbers.discount, "horizon": numbers.horizon, "truncation": truncation}
-    source = open_log(log)
     files = source.files()
     if order == "any":
         source, _ = tidy(source, source.columns, columns, dedupe=False)
@@ -174,7 +179,8 @@ def improve(
     least = 0.0 if against == "difference" else value
     enough = [score for score in ranked if _score(score) > least]
     best = next((score for score in enough if score.eligible), None)
-    notes = [*own.notes, *(["the rows were sorted by episode and step first"] if order == "any" else [])]
+    notes = [*own.notes, *renormalised(scoring.tally.rows)]
+    notes += ["the rows were sorted by episode and step first"] if order == "any" else []
     if floor is not None:
         notes.append(
             f"rewards can be as low as {floor:g}, so that the gain of step-is is made of rewards counted from there, "
@@ -189,7 +195,7 @@ def improve(
     others |= {**common, "baseline": baseline, "transition_ratio": transition_ratio}
     return Improvement(
         winner=BEHAVIOR if best is None else best.candidate.name,
-        policy=getattr(setting, "behavior", None) if best is None else best.candidate.policy,
+        policy=_known_behavior(setting) if best is None else best.candidate.policy,
         candidates=_table(scores, ranked),
         behavior=BehaviorValue(value, own["mc"].std_error, low.low, own.episodes),
         estimator=estimator,
@@ -204,6 +210,11 @@ def improve(
         sources=files,
         version=_core.__version__,
     )
+
+
+def _known_behavior(domain: Setting) -> Policy | None:
+    behavior = getattr(domain, "behavior", None)
+    return behavior if is_policy(behavior) else None
 
 
 def check_estimator(estimator: str, baseline: float | None) -> None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from offpolicy import polars_calls
 from offpolicy.annotate import annotate
+from offpolicy.annotated_logs import tallies_of
 from offpolicy.columns import ESTIMATED, SCORE, WRITTEN, Columns, PolicyColumns
 from offpolicy.errors import UsageError
 from offpolicy.folds import expression, fold_of, share_of
@@ -77,6 +78,7 @@ class PartedLog:
         available = ({*source.columns} | {role for role in ROLES if columns.renamed(role)}) - {*columns.unread}
         self.kept = [name for name in dict.fromkeys(wanted) if name in available]
         self.added: list[pl.Expr] = []
+        self.renormalised = 0  # rows of probabilities that were divided by their sum
 
     @cached_property
     def folder(self) -> ScratchFolder:
@@ -129,13 +131,15 @@ class PartedLog:
         domain, pieces = (self.domain, self._with_successors()) if ratio else (None, self.pieces)
         for number, piece in enumerate(pieces):
             rows: Any = piece.with_columns(self.added).filter(pl.col(PART) == part)
-            rows = annotate(rows, targets, models, columns, outputs, self.first_step, threads, domain).select(names)
+            made = annotate(rows, targets, models, columns, outputs, self.first_step, threads, domain)
+            rows = made.select(names)
             if isinstance(rows, pl.DataFrame):
                 frames.append(rows)
             else:
                 path = self.folder.path / f"{part}-{number}.parquet"
                 polars_calls.write_parquet(rows, path, {})
                 paths.append(str(path))
+            self.renormalised += sum(tally.rows for tally in tallies_of(made))
         return frames or paths
 
     def _with_successors(self) -> list[Frame]:

@@ -48,6 +48,7 @@ class Plugin:
     brings: dict[str, dict[str, Callable[..., Any]]] = field(default_factory=dict)  # hook -> name -> maker
     error: str | None = None
     warnings: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)  # hooks of which this version knows nothing
 
     @property
     def loaded(self) -> bool:
@@ -85,7 +86,7 @@ class Registry:
             with redirect_stdout(sys.stderr):  # stdout may be a document of ours
                 if plugin.entry is not None:
                     plugin.module = plugin.entry.load()
-                plugin.brings = _ask(plugin.module)
+                plugin.brings, plugin.unknown = _ask(plugin.module)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # SystemExit and panics of extensions too
@@ -97,7 +98,7 @@ class Registry:
         for plugin in self.plugins:
             self.load(plugin)
         for plugin in self.plugins:
-            plugin.warnings = [
+            plugin.warnings = [_not_known(hook) for hook in plugin.unknown] + [
                 f"{KINDS[hook]} {name!r} is not used: plugin {first.name!r} of {first.package} has that name first"
                 for hook, makers in plugin.brings.items()
                 for name in sorted(makers)
@@ -113,7 +114,8 @@ class Registry:
         known = sorted({found for plugin in self.plugins for found in plugin.brings.get(hook, {})})
         hint = suggestion(name, known) or (f"; there are {', '.join(known)}" if known else "; none is installed")
         broken = [f"; plugin {p.name!r} is broken ({p.error})" for p in self.plugins if p.error]
-        raise PluginError(f"no {KINDS[hook]} {name!r}{hint}{''.join(broken)}")
+        strange = [f"; of plugin {p.name!r}, {_not_known(each)}" for p in self.plugins for each in p.unknown]
+        raise PluginError(f"no {KINDS[hook]} {name!r}{hint}{''.join(broken + strange)}")
 
     def _owner(self, hook: str, name: str) -> Plugin | None:
         """Who is asked first: ourselves, then an entry point of that very name, then the others in order."""
@@ -123,15 +125,22 @@ class Registry:
         return None
 
 
-def _ask(module: Any) -> dict[str, dict[str, Callable[..., Any]]]:
-    """What the hooks of a module bring."""
+def _not_known(hook: str) -> str:
+    return f"offpolicy {_core.__version__} has no hook {hook!r} and leaves it out{suggestion(hook, KINDS)}"
+
+
+def _ask(module: Any) -> tuple[dict[str, dict[str, Callable[..., Any]]], list[str]]:
+    """Return what the hooks of a module bring, and those that this version does not know: a later one may."""
     manager = pluggy.PluginManager(hookspecs.GROUP)
     manager.add_hookspecs(hookspecs)
     manager.register(module)
-    manager.check_pending()  # a hook that does not exist is a slip of the pen
-    if not manager.get_hookcallers(module):
+    callers = manager.get_hookcallers(module) or []
+    if not callers:
         raise PluginError("it has no hook: mark its functions with offpolicy.hookspecs.hookimpl")
-    return {hook: _makers(hook, getattr(manager.hook, hook)()) for hook in KINDS}
+    unknown = sorted(caller.name for caller in callers if not caller.has_spec())
+    if len(unknown) == len(callers):  # nothing else to keep
+        raise PluginError("; ".join(_not_known(hook) for hook in unknown))
+    return {hook: _makers(hook, getattr(manager.hook, hook)()) for hook in KINDS}, unknown
 
 
 def _makers(hook: str, answers: Iterable[Any]) -> dict[str, Callable[..., Any]]:
@@ -167,6 +176,23 @@ def _check_parameters(maker: Callable[..., Any], what: str, options: Mapping[str
             raise UsageError(f"{what} has no parameter {option!r}{hint}")
 
 
+def _refuse_texts(maker: Callable[..., Any], what: str, options: Mapping[str, Any]) -> None:
+    """Refuse a text where a number is due and the maker did not say so in words of its own."""
+    known = inspect.signature(maker).parameters
+    for option, given in options.items():
+        if option in known and _is_no_number(known[option], given):
+            default = known[option].default
+            raise UsageError(f"{option} of {what} must be a number, such as its default {default!r}, not {given!r}")
+
+
+def _is_no_number(parameter: inspect.Parameter, given: Any) -> bool:
+    """Return True for a text where the default is a number, unless the annotation speaks of texts too."""
+    annotation = parameter.annotation
+    said = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    number = isinstance(parameter.default, int | float) and not isinstance(parameter.default, bool)
+    return isinstance(given, str) and number and said in ("int", "float", "int | float", "float | int")
+
+
 def _make(hook: str, name: str, options: Mapping[str, Any]) -> Any:
     maker = registry().find(hook, name)
     _check_parameters(maker, f"{KINDS[hook]} {name!r}", options)
@@ -179,7 +205,11 @@ def _make(hook: str, name: str, options: Mapping[str, Any]) -> Any:
     except OffPolicyError:
         raise
     except Exception as error:
-        raise PluginError(f"{KINDS[hook]} {name!r} cannot be made: {type(error).__name__}: {error}") from error
+        _refuse_texts(maker, f"{KINDS[hook]} {name!r}", options)
+        given = ", ".join(f"{option}={value!r}" for option, value in options.items())
+        what = f"{KINDS[hook]} {name!r} cannot be made{' with ' if given else ''}{given}"
+        raise PluginError(f"{what}: {type(error).__name__}: {error}") from error
+    _refuse_texts(maker, f"{KINDS[hook]} {name!r}", options)
     missing = [member for member in MEMBERS[hook] if not callable(getattr(made, member, None))]
     if missing:
         raise PluginError(f"{KINDS[hook]} {name!r} is a {type(made).__name__} without {' and '.join(missing)}")

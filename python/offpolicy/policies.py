@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from offpolicy.aggregation import Aggregation
 from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.probabilities import TOLERANCE, checked, count
 from offpolicy.protocols import Floats, Policy, States, Step, ValueModel
 
 Legal: TypeAlias = Callable[[States], NDArray[np.bool_]]
-
-#: How far a row of probabilities may be from adding to 1.
-TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -52,12 +50,15 @@ class TabularPolicy:
 
     table: Floats
     grid: Aggregation
+    uneven: NDArray[np.bool_] = field(init=False, repr=False)  # the rows that were divided by their sum
 
     def __post_init__(self) -> None:
         """Refuses a table that does not hold probabilities."""
         if self.table.ndim not in (2, 3) or self.table.shape[-2] != self.grid.cells:
             raise UsageError(f"the table must be (…, {self.grid.cells}, actions), not {self.table.shape}")
-        checked(self.table.reshape(-1, self.table.shape[-1]), "the table")
+        table = checked(self.table.reshape(-1, self.table.shape[-1]), "the table").reshape(self.table.shape)
+        object.__setattr__(self, "uneven", np.abs(self.table.sum(axis=-1, dtype=np.float64) - 1) > TOLERANCE)
+        object.__setattr__(self, "table", table)
 
     def probabilities(self, states: States, step: Step) -> Floats:
         """The rows of the table."""
@@ -66,7 +67,9 @@ class TabularPolicy:
             raise OffPolicyError(
                 f"the table has steps 0 to {len(self.table) - 1}, and not {steps.min()} to {steps.max()}"
             )
-        found: Floats = self.table[cell] if self.table.ndim == 2 else self.table[steps, cell]
+        row = cell if self.table.ndim == 2 else (steps, cell)
+        count(self.uneven[row])
+        found: Floats = self.table[row]
         return found
 
 
@@ -166,14 +169,14 @@ class FromCallable:
     >>> op.policies.FromCallable(lambda states, step: np.full((len(states), 2), 0.7)).probabilities(np.zeros((1, 1)), 0)
     Traceback (most recent call last):
         ...
-    offpolicy.errors.OffPolicyError: the policy's probabilities of row 0 add to 1.4, not 1
+    offpolicy.errors.OffPolicyError: the policy's probabilities of row 0 add to 1.4, not 1: they differ by 0.4...
     """
 
     function: Callable[[States, Step], Any]
 
     def probabilities(self, states: States, step: Step) -> Floats:
         """What the function says."""
-        return checked(np.asarray(self.function(states, step), dtype=float), "the policy", len(states))
+        return checked(self.function(states, step), "the policy", len(states))
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,20 +241,6 @@ def every_action(values: ValueModel, actions: int) -> Callable[[States, Step], F
         return np.stack(columns, axis=1)
 
     return q
-
-
-def checked(pi: Floats, who: str, rows: int | None = None) -> Floats:
-    """The same array, if every row holds probabilities."""
-    if pi.ndim != 2 or (rows is not None and len(pi) != rows):
-        raise OffPolicyError(f"{who} must give a row of probabilities a state, not an array of shape {pi.shape}")
-    total = pi @ np.ones(pi.shape[1])
-    fair = np.abs(total - 1) <= TOLERANCE
-    if fair.all() and (pi >= 0).all():
-        return pi
-    row = int(np.argmin(fair & (pi >= 0).all(axis=1)))
-    if np.isfinite(total[row]) and (pi[row] >= 0).all():
-        raise OffPolicyError(f"{who}'s probabilities of row {row} add to {total[row]:.6g}, not 1")
-    raise OffPolicyError(f"{who}'s probabilities of row {row} are {pi[row]}; each must be from 0 to 1")
 
 
 def _values(q: Callable[[States, Step], Floats], states: States, step: Step) -> Floats:

@@ -163,6 +163,10 @@ class LoggedDomain(Setting):
     >>> setting = op.LoggedDomain(state_columns=("age", "dose"), actions=3, horizon=20, reward_range=(0.0, 1.0))
     >>> setting.discount
     1.0
+
+    `behavior` names the policy that made the log, once for all who need it: the policy itself, or how it is estimated
+    from the log, `"counts"`, an `op.Grid` to count in or a classifier. `improve` and `cross_fit` then estimate the
+    probabilities of a log that has none, and generators mix with it.
     """
 
     state_columns: Sequence[str]
@@ -171,3 +175,4 @@ class LoggedDomain(Setting):
     reward_range: tuple[float, float]
     discount: float = 1.0
     name: str = "log"
+    behavior: Any = None

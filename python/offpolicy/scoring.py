@@ -22,6 +22,7 @@ import polars as pl
 
 from offpolicy import plugins
 from offpolicy.annotate import annotate
+from offpolicy.annotated_logs import remember, tallies_of
 from offpolicy.columns import Columns, PolicyColumns
 from offpolicy.estimators import NEEDS
 from offpolicy.evaluate import evaluate
@@ -29,6 +30,7 @@ from offpolicy.evaluation import Evaluation
 from offpolicy.folds import split
 from offpolicy.lower_bound import LowerBound
 from offpolicy.policies import Mixture
+from offpolicy.probabilities import Tally
 from offpolicy.protocols import Candidate, ModelFitter, Policy, Setting, ValueModel
 from offpolicy.scanner import ProgressFunction
 from offpolicy.side_by_side import values_of
@@ -71,6 +73,7 @@ class Scoring:
     transition_ratio: bool = True
     against: str = "difference"  # what a score bounds: the gain, or the "value"
     floor: float | None = None  # the reward from which the gain of step-is counts
+    tally: Tally = field(default_factory=Tally)
 
     def scores(self, candidates: Sequence[Candidate], bound: LowerBound, advance: ProgressFunction) -> list[Score]:
         """The score of each candidate, a split at a time."""
@@ -102,6 +105,7 @@ class Scoring:
             yield from (Score(candidate, fraction, reason=lacking) for candidate in candidates)
             return
         ev = self._evaluate(train, test, candidates)
+        self.tally.add(ev.repairs.get("renormalised", 0))
         for candidate in candidates:
             estimate = ev[candidate.name, self.estimator]
             gain = ev.difference(candidate.name, estimator=self._gained_by)
@@ -170,7 +174,8 @@ class Annotated:
         if isinstance(policy, Mixture):
             ours, theirs = pl.col(self.probability(policy.policy)), pl.col(self.probability(policy.behavior))
             column = self._new("target_prob")
-            self.log = self.log.with_columns(((1 - policy.alpha) * ours + policy.alpha * theirs).alias(column))
+            mixed = self.log.with_columns(((1 - policy.alpha) * ours + policy.alpha * theirs).alias(column))
+            self.log = remember(mixed, *tallies_of(self.log))
         else:
             column = self._new("target_prob")
             self._annotate(policy=policy, into=PolicyColumns(target_prob=column))

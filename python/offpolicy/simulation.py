@@ -22,9 +22,10 @@ import polars as pl
 from numpy.typing import DTypeLike, NDArray
 
 from offpolicy import polars_calls
-from offpolicy.errors import PluginError, UsageError
+from offpolicy.arguments import whole
+from offpolicy.errors import OffPolicyError, PluginError, UsageError
 from offpolicy.files import whole_file
-from offpolicy.policies import TOLERANCE, checked
+from offpolicy.probabilities import TOLERANCE, checked
 from offpolicy.protocols import Actions, Domain, Floats, Policy, States
 
 #: Most episodes a block, and most rows it may come to at the horizon.
@@ -45,11 +46,20 @@ def blocks(domain: Domain, policy: Policy, episodes: int, seed: int) -> Iterator
         raise UsageError(f"episodes must be at least 1, not {episodes}")
     if seed < 0:
         raise UsageError(f"seed must be at least 0, not {seed}")
+    whole("the horizon of the domain", domain.horizon, 1)
     size = max(1, min(BLOCK, BLOCK_ROWS // domain.horizon, getattr(domain, "copies", BLOCK)))
     seeds = np.random.SeedSequence(seed)
     for start in range(0, episodes, size):
         (stream,) = seeds.spawn(1)
-        yield _block(domain, policy, start, min(size, episodes - start), np.random.default_rng(stream))
+        try:
+            part = _block(domain, policy, start, min(size, episodes - start), np.random.default_rng(stream))
+        except OffPolicyError:
+            raise
+        except Exception as error:
+            raise PluginError(
+                f"a simulation of domain {domain.name!r} failed: {type(error).__name__}: {error}"
+            ) from error
+        yield part
 
 
 def write(
@@ -81,7 +91,7 @@ def draw(probabilities: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
         cumulative[a] += cumulative[a - 1]
     total = cumulative[-1]
     if probabilities.min(initial=0.0) < 0 or not (np.abs(total - 1) <= TOLERANCE).all():
-        checked(probabilities, "the policy")
+        return draw(checked(probabilities, "the policy"), rng)
     point = rng.random(rows)
     point *= total
     if (point >= total).any():  # the product may round up
@@ -102,6 +112,7 @@ def _block(domain: Domain, policy: Policy, first: int, n: int, rng: np.random.Ge
         pi = policy.probabilities(states, t)
         if pi.shape != (len(states), domain.actions):
             raise PluginError(f"the policy must give {(len(states), domain.actions)} probabilities, not {pi.shape}")
+        pi = checked(pi, "the policy")
         actions: Actions = draw(pi, rng)
         next_states, rewards, done = step(running, states, actions)
         if not np.can_cast(next_states.dtype, last.dtype, "same_kind"):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from offpolicy.aggregation import Aggregation
 from offpolicy.grid import Grid
@@ -22,6 +25,18 @@ def exact_table(policy: Policy, aggregation: Aggregation, actions: int) -> Float
         if ours is not None and theirs is not None:
             return policy.mixed(ours, theirs)
     return None
+
+
+def uneven_rows(policy: Policy, cells: NDArray[np.int64], steps: NDArray[Any], first_step: int) -> int:
+    """Return how many rows come from a row of a table that was divided by its sum, for a policy of `exact_table`."""
+    uneven, parts = np.zeros(len(cells), dtype=bool), [policy]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, Mixture):
+            parts += [part.policy, part.behavior]
+        elif isinstance(part, TabularPolicy) and part.uneven.any():
+            uneven |= part.uneven[cells] if part.table.ndim == 2 else part.uneven[steps - first_step, cells]
+    return int(uneven.sum())
 
 
 def looks_closer(policy: Policy, aggregation: Aggregation, actions: int) -> bool:

@@ -25,6 +25,8 @@ from offpolicy.sources import Source, open_log
 from offpolicy.successors import ORDER, logged_successors
 
 BATCH_ROWS = 1 << 20
+#: Who takes states that are no numbers.
+COUNTED = ": a fitter that counts takes texts, such as 'tabular' with aggregate=op.Categories.of(log, ...)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +66,15 @@ class Transitions:
 
 
 def transitions(
-    log: Any, domain: Setting, columns: Columns | None = None, batch_rows: int | None = None
+    log: Any,
+    domain: Setting,
+    columns: Columns | None = None,
+    batch_rows: int | None = None,
+    texts: bool = False,
 ) -> Iterator[Transitions]:
-    """Every step of a log once, in batches, in bounded memory."""
+    """Every step of a log once, in batches, in bounded memory; with `texts`, states may be texts or categories."""
     source, columns = open_log(log), columns or Columns()
-    layout = _Layout(source.columns, domain, columns, ", ".join(source.names))
+    layout = _Layout(source.columns, domain, columns, ", ".join(source.names), texts)
     held: pl.DataFrame | None = None
     row = 0
     for frame in source.frames(layout.names, batch_rows or BATCH_ROWS):
@@ -100,8 +106,8 @@ def _first_step(source: Source, column: str, first: int) -> int:
 class _Layout:
     """Where a log has what a fitter needs."""
 
-    def __init__(self, available: Sequence[str], domain: Setting, columns: Columns, file: str) -> None:
-        self.domain, self.columns, self.file, self.first_step = domain, columns, file, 0
+    def __init__(self, available: Sequence[str], domain: Setting, columns: Columns, file: str, texts: bool) -> None:
+        self.domain, self.columns, self.file, self.first_step, self.texts = domain, columns, file, 0, texts
         self.states = list(columns.states(available, domain.state_columns))
         self.terminal = columns.find("terminal", available)
         self.next_states = logged_successors(self.states, self.terminal, available)
@@ -140,13 +146,15 @@ class _Layout:
     def _check_types(self, frame: pl.DataFrame) -> None:
         whole = {name: "whole numbers" for name in (self.step, self.action) if not frame[name].dtype.is_integer()}
         numbers = [name for name in self.names if name not in (self.episode, self.step, self.action, *self.marks)]
-        wrong = whole | {name: "numbers" for name in numbers if not _is_number(frame[name].dtype)}
+        counted = [name for name in (*self.states, *self.next_states) if is_text(frame[name].dtype)]
+        taken = counted if self.texts else []
+        wrong = whole | {n: "numbers" for n in numbers if n not in taken and not _is_number(frame[n].dtype)}
         for name in self.marks:
             if not (frame[name].dtype == pl.Boolean or frame[name].dtype.is_integer()):
                 wrong[name] = "true and false"
         for name, kind in wrong.items():
-            how = f": {coding(frame[name])}" if name == self.action else ""
-            raise WrongTypeError(f"column {name!r} must hold {kind}, not {frame[name].dtype}{how}")
+            hint = f": {coding(frame[name])}" if name == self.action else COUNTED if name in counted else ""
+            raise WrongTypeError(f"column {name!r} must hold {kind}, not {frame[name].dtype}{hint}")
 
     def check_order(self, frame: pl.DataFrame, row: int, before: pl.DataFrame | None) -> None:
         """s' is in the next row, so that the rows of an episode must come together and in order."""
@@ -209,6 +217,11 @@ class _Layout:
         return None if name is None else frame[name].to_numpy().astype(bool, copy=False)
 
 
+def is_text(dtype: pl.DataType) -> bool:
+    """True for texts and categories, which a fitter can count and no more."""
+    return dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum)
+
+
 def _is_number(dtype: pl.DataType) -> bool:
     return dtype.is_numeric() or dtype == pl.Boolean
 
@@ -225,4 +238,9 @@ def within(column: pl.Series, size: int) -> bool:
 
 
 def _columns(frame: pl.DataFrame, names: Sequence[str]) -> list[NDArray[Any]]:
-    return [frame[name].to_numpy() for name in names]
+    return [array_of(frame[name]) for name in names]
+
+
+def array_of(column: pl.Series) -> NDArray[Any]:
+    """Return a column of the state as an array; texts and categories as Python's own texts."""
+    return column.cast(pl.String).to_numpy().astype(object) if is_text(column.dtype) else column.to_numpy()

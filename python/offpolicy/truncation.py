@@ -75,7 +75,7 @@ def mend(source: Source, plan: Plan, cut: Cut, explicit: bool, beside: Sequence[
     if plan.settings.truncation == "reduce-horizon":
         horizon, step = cut.shortest, pl.col(plan.columns.step)
         shorter = replace(plan, settings=replace(plan.settings, horizon=horizon))
-        made = _rewritten(source, plan.names(), lambda piece: piece.filter(step - first < horizon))
+        made = rewritten(source, plan.names(), lambda piece: piece.filter(step - first < horizon))
         remarks.append(f"{cut.episodes} episodes were truncated: all are evaluated for their first {horizon} steps")
         return Mended(made, shorter, {"horizon_reduced_to": horizon}, remarks)
     q_hat, r_hat = _model(plan)
@@ -93,7 +93,7 @@ def mend(source: Source, plan: Plan, cut: Cut, explicit: bool, beside: Sequence[
     if ratio := plan.policies[0].models.get("transition_ratio"):
         no_reward = (pl.col(ratio) == 0) & (pl.col(q_hat) == pl.col(r_hat)) & (pl.col(q_hat) != 0)
         _refuse_q_for_r(source, ends, keys, no_reward)
-    made = _rewritten(source, names, completed)
+    made = rewritten(source, names, completed)
     remark = f"the later rewards of {cut.episodes} truncated episodes were taken from the model"
     return Mended(made, plan, {"truncated_bootstrapped": cut.episodes}, [*remarks, remark], remark)
 
@@ -159,7 +159,7 @@ def _refuse_q_for_r(source: Source, ends: pl.DataFrame, keys: list[str], no_rewa
         )
 
 
-def _rewritten(source: Source, names: list[str], change: Callable[[pl.LazyFrame], pl.LazyFrame]) -> Source:
+def rewritten(source: Source, names: list[str], change: Callable[[pl.LazyFrame], pl.LazyFrame]) -> Source:
     """The named columns of a log, changed, in temporary files: one a piece, so that episodes stay as they lie."""
     folder, paths = ScratchFolder(), []
 

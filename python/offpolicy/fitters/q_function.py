@@ -8,12 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from offpolicy.errors import OffPolicyError
+from offpolicy.fitters.openmp import limited
 from offpolicy.protocols import Actions, Floats, Setting, States
 
 ONE_HOT, SEPARATE = "one-hot", "separate"
 ACTIONS = (ONE_HOT, SEPARATE)
+#: Rows that a regressor is asked for at a time, about.
+BATCH_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,20 +55,30 @@ class QFunction:
         """Q̂ of each state with its action."""
         if not len(states):  # scikit-learn refuses
             return np.zeros(0)
+        pairs, again = _distinct(np.column_stack([states, actions]))
+        return self._of_distinct(pairs[:, :-1].astype(states.dtype), pairs[:, -1].astype(np.int64))[again]
+
+    def every_action(self, states: States) -> Floats:
+        """Q̂ of each state with all actions, (n, actions); a state that comes again is predicted once."""
+        if not len(states):
+            return np.zeros((0, self.domain.actions))
+        n_actions = self.domain.actions
+        distinct, again = _distinct(states)
+        found = [
+            self._of_distinct(np.repeat(part, n_actions, axis=0), np.tile(np.arange(n_actions), len(part)))
+            for part in np.array_split(distinct, -(-len(distinct) * n_actions // BATCH_ROWS))
+        ]
+        return np.concatenate(found).reshape(-1, n_actions)[again]
+
+    def _of_distinct(self, states: States, actions: Actions) -> Floats:
         if self.kind == ONE_HOT:
             return self._predicted(self.regressors[0], self._features(states, actions))
         found = np.full(len(states), self.unseen)
         for a, regressor in enumerate(self.regressors):
-            rows = np.asarray(actions) == a
+            rows = actions == a
             if regressor is not None and rows.any():
                 found[rows] = self._predicted(regressor, states[rows])
         return found
-
-    def every_action(self, states: States) -> Floats:
-        """Q̂ of each state with all actions, (n, actions)."""
-        n = len(states)
-        columns = [self.of(states, np.full(n, a)) for a in range(self.domain.actions)]
-        return np.stack(columns, axis=1)
 
     def _features(self, states: States, actions: Actions) -> Floats:
         one_hot = np.asarray(actions)[:, None] == np.arange(self.domain.actions)
@@ -72,14 +86,24 @@ class QFunction:
 
     def _fitted(self, features: States, targets: Floats) -> Any:
         regressor = deepcopy(self.blank)
-        regressor.fit(features, targets)
+        with limited(len(features)):
+            regressor.fit(features, targets)
         return regressor
 
     def _predicted(self, regressor: Any, features: Floats) -> Floats:
-        found = np.asarray(regressor.predict(features), dtype=float).reshape(-1)
+        with limited(len(features)):
+            found = np.asarray(regressor.predict(features), dtype=float).reshape(-1)
         if len(found) != len(features) or not np.isfinite(found).all():
             raise OffPolicyError(
                 f"{type(regressor).__name__} predicted {len(found)} values for {len(features)} rows, or values that "
                 "are not finite"
             )
         return found
+
+
+def _distinct(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the different rows, and which of them each row is; rows are the same where their bytes are."""
+    matrix = np.ascontiguousarray(rows)
+    whole = matrix.view(np.dtype((np.void, matrix.dtype.itemsize * matrix.shape[1]))).reshape(-1)
+    _, first, again = np.unique(whole, return_index=True, return_inverse=True)
+    return matrix[first], again.reshape(-1)

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy.aggregation import Aggregation, ByFunction
+from offpolicy.categories import Categories
 from offpolicy.columns import Columns
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
 from offpolicy.fitters.tabular_values import TabularValues
-from offpolicy.grid import Grid, OutsideGridError
+from offpolicy.grid import Grid, OutsideGridError, check_table
 from offpolicy.mdp import SparseModel, TransitionCounts, optimal_policy, values_side_by_side
 from offpolicy.policies import TabularPolicy
 from offpolicy.protocols import Floats, Policy, Setting, States
@@ -34,8 +35,8 @@ class Tabular:
     Parameters
     ----------
     aggregate
-        How states become cells: a `Grid`, or a function of an (n, k) array of states that gives n cell numbers. The
-        default is the domain's `grid`.
+        How states become cells: a `Grid`, `Categories` where states are texts, or a function of an (n, k) array of
+        states that gives n cell numbers. The default is the domain's `grid`.
     cells
         How many cells the function has.
     unseen_reward
@@ -56,7 +57,7 @@ class Tabular:
     array([1.875, 1.75 ])
     """
 
-    aggregate: Grid | Callable[[States], NDArray[np.integer]] | None = None
+    aggregate: Grid | Categories | Callable[[States], NDArray[np.integer]] | None = None
     cells: int | None = None
     unseen_reward: float | None = None
     columns: Columns | None = None
@@ -65,15 +66,25 @@ class Tabular:
     def fit(self, log: object, domain: Setting) -> TabularModel:
         """Counts every step of the log once."""
         aggregation = self._aggregation(domain)
+        check_table(aggregation, domain.actions)
         counts = TransitionCounts(aggregation.cells, domain.actions)
         seen = _Seen(aggregation)
         names = tuple((self.columns or Columns()).state or domain.state_columns)
-        for batch in transitions(log, domain, self.columns, self.batch_rows):
+        texts = isinstance(aggregation, Categories)
+        for batch in transitions(log, domain, self.columns, self.batch_rows, texts):
             cells, following = _cells(aggregation, batch, names)
             seen.note(cells, batch)
             counts.add(cells, batch.action_column, batch.rewards, following, batch.terminal, batch.known)
         unseen = domain.reward_range[0] if self.unseen_reward is None else self.unseen_reward
         return TabularModel(counts.model(unseen), aggregation, seen.representatives(), domain, names, seen.whole)
+
+    def missing(self, domain: Setting) -> list[str]:
+        """Return what is missing to fit a model of this domain, in words."""
+        try:
+            self._aggregation(domain)
+        except UsageError as error:
+            return [str(error)]
+        return []
 
     def _aggregation(self, domain: Setting) -> Aggregation:
         aggregate = self.aggregate if self.aggregate is not None else getattr(domain, "grid", None)
@@ -81,7 +92,7 @@ class Tabular:
             raise UsageError(
                 f"domain {domain.name!r} has no grid: give aggregate= (an offpolicy.Grid, or a function with cells=)"
             )
-        if isinstance(aggregate, Grid):
+        if isinstance(aggregate, Grid | Categories):
             return aggregate
         if self.cells is None or self.cells < 1:
             raise UsageError("a function for aggregate= needs cells=, the number of its cells")

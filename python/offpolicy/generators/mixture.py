@@ -13,10 +13,12 @@ from typing import Any
 
 from offpolicy import plugins
 from offpolicy.arguments import is_number
+from offpolicy.behavior_policy import behavior_policy
 from offpolicy.errors import UsageError
 from offpolicy.folds import split
+from offpolicy.missing import missing_of
 from offpolicy.policies import Mixture as MixedPolicy
-from offpolicy.protocols import Candidate, ModelFitter, Policy, Setting
+from offpolicy.protocols import Candidate, ModelFitter, Setting
 
 SPLITS = (0.2, 0.4, 0.6, 0.8)
 ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -26,8 +28,9 @@ ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 class Mixture:
     """The paper's 40 candidates, or those of other splits and rates; one model is fitted for each split.
 
-    `behavior` is mixed in: the domain's own, where none is given. `maximize=False` makes bad policies, with which the
-    paper tries safety.
+    `behavior` is mixed in: the domain's own, where none is given. One that is to be estimated (see `LoggedDomain`) is
+    estimated from D_train too. Without a `fitter`, `improve` gives its own. `maximize=False` makes bad policies, with
+    which the paper tries safety.
 
     >>> from offpolicy.generators.mixture import Mixture
     >>> generator = Mixture(fitter="tabular", splits=(0.5,), alphas=(0.0, 0.5))
@@ -35,11 +38,11 @@ class Mixture:
     (0.5,)
     """
 
-    fitter: str | ModelFitter = "tabular"
+    fitter: str | ModelFitter | None = None
     splits: Sequence[float] = SPLITS
     alphas: Sequence[float] = ALPHAS
     maximize: bool = True
-    behavior: Policy | None = None
+    behavior: Any = None
 
     def __post_init__(self) -> None:
         """Refuses splits that leave nothing to train or to evaluate on."""
@@ -53,16 +56,32 @@ class Mixture:
 
     def candidates(self, log: Any, domain: Setting) -> Iterator[Candidate]:
         """A model for each split, and its optimal policy mixed with the behaviour policy at each α."""
-        behavior = self.behavior or getattr(domain, "behavior", None)
-        if behavior is None:
-            raise UsageError(
-                f"domain {domain.name!r} has no behavior policy to mix with: give Mixture(behavior=policy), "
-                "the policy that made the log or an estimate of it"
-            )
-        fitter = plugins.fitter(self.fitter) if isinstance(self.fitter, str) else self.fitter
+        if lacking := self.missing(domain):
+            raise UsageError("; ".join(lacking))
+        fitter = self._fitter()
         for fraction in self.splits:
-            model = fitter.fit(split(log, fraction)[0], domain)
+            train = split(log, fraction)[0]
+            model = fitter.fit(train, domain)
             best = model.optimal_policy(maximize=self.maximize)
+            behavior = behavior_policy(self._named(domain), train, domain)
             for alpha in self.alphas:
                 name = f"train {fraction:g}, alpha {alpha:g}"
                 yield Candidate(name, MixedPolicy(best, behavior, alpha), fraction, model)
+
+    def missing(self, domain: Setting) -> list[str]:
+        """Return all that is missing to make candidates for this domain, in words."""
+        lacking = []
+        if self._named(domain) is None:
+            lacking.append(
+                f"domain {domain.name!r} has no behavior policy to mix with: name it in LoggedDomain(behavior=...) or "
+                "Mixture(behavior=...), the policy that made the log or how to estimate it ('counts', an op.Grid or a "
+                "classifier)"
+            )
+        return lacking + missing_of(self._fitter(), domain)
+
+    def _named(self, domain: Setting) -> Any:
+        return getattr(domain, "behavior", None) if self.behavior is None else self.behavior
+
+    def _fitter(self) -> ModelFitter:
+        fitter = "tabular" if self.fitter is None else self.fitter
+        return plugins.fitter(fitter) if isinstance(fitter, str) else fitter

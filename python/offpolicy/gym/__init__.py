@@ -11,11 +11,15 @@ from copy import deepcopy
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from offpolicy.arguments import whole
 from offpolicy.errors import UsageError
 from offpolicy.extras import imported
 from offpolicy.gym.pool import PoolDomain
 from offpolicy.gym.spaces import observations_of
 from offpolicy.gym.table import TableDomain, has_table, read_table
+from offpolicy.policies import Legal
 from offpolicy.protocols import Policy
 
 __all__ = ["PoolDomain", "TableDomain", "by_id", "from_gymnasium"]
@@ -29,7 +33,8 @@ def from_gymnasium(
     reward_range: tuple[float, float] | None = None,
     behavior: Policy | None = None,
     table: bool | None = None,
-    copies: int = 256,
+    copies: int | None = None,
+    legal: Any = None,
     name: str | None = None,
     **options: Any,
 ) -> TableDomain | PoolDomain:
@@ -52,7 +57,12 @@ def from_gymnasium(
         True to use the environment's transition table `P`, False to step copies; by default the table is used where the
         environment is one of Gymnasium's own and no wrapper changes what it does.
     copies
-        How many environments are stepped together where there is no table; another number gives another log.
+        How many environments are stepped together where there is no table; another number gives another log. By
+        default 256, or the power of two that fits into 1 GiB by what a copy takes when it is made; `copies` of the
+        domain tells.
+    legal
+        What may be done: a function of an (n, k) array of states that gives (n, actions) of bool, or, where the state
+        is one whole number from 0, an array of (states, actions). By default everything.
     name
         The name of the domain; by default the environment's id.
     options
@@ -64,7 +74,7 @@ def from_gymnasium(
     >>> lake = op.from_gymnasium("FrozenLake-v1", horizon=100, discount=0.99)
     >>> lake.actions, lake.grid.cells, lake.reward_range
     (4, 16, (0.0, 1.0))
-    >>> round(lake.exact_value(lake.behavior), 5)
+    >>> round(lake.value(lake.behavior), 5)
     0.01236
     >>> log = lake.simulate(lake.behavior, n=5, seed=0)
     >>> log.columns[:4]
@@ -85,11 +95,11 @@ def from_gymnasium(
     horizon = limit if horizon is None else horizon
     if horizon is None or horizon < 1:
         raise UsageError(f"{name} has no time limit: give horizon=, a whole number of at least 1, not {horizon}")
-    if copies < 1:
-        raise UsageError(f"copies must be at least 1, not {copies}")
+    copies = None if copies is None else whole("copies", copies, 1)
+    may = _legal(legal, int(actions.n))
     if table or (table is None and has_table(first)):
         dynamics = read_table(first, name)
-        return TableDomain(name, horizon, discount, reward_range or dynamics.reward_range, dynamics, behavior)
+        return TableDomain(name, horizon, discount, reward_range or dynamics.reward_range, dynamics, behavior, may)
     if reward_range is None:
         raise UsageError(
             f"{name} does not tell the range of its rewards: give reward_range=(lowest, highest) of a step, "
@@ -97,7 +107,18 @@ def from_gymnasium(
         )
     observations = observations_of(first.observation_space, name)
     count, lowest = int(actions.n), int(actions.start)
-    return PoolDomain(name, observations, count, lowest, horizon, discount, reward_range, make, copies, behavior)
+    return PoolDomain(name, observations, count, lowest, horizon, discount, reward_range, make, copies, behavior, may)
+
+
+def _legal(legal: Any, actions: int) -> Legal | None:
+    """Return what may be done as a function of states."""
+    if legal is None or callable(legal):
+        found: Legal | None = legal
+        return found
+    table = np.asarray(legal)
+    if table.dtype != bool or table.ndim != 2 or table.shape[1] != actions:
+        raise UsageError(f"legal must be a function, or an array of bool of (states, {actions}), not {table.shape}")
+    return lambda states: table[states[:, 0].astype(np.int64)]
 
 
 def by_id(

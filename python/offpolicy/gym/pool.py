@@ -1,4 +1,4 @@
-"""Any other environment: as many copies as episodes run together, each with a seed of its own.
+"""Any other environment: as many copies as episodes run together, each with a seed of its own, and used again.
 
 The state of an environment is hidden in it, so that no step can be made from a state alone: `reset` and `step` are
 refused, and a simulation uses `begin` instead, which steps the copies.
@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy.errors import OffPolicyError
+from offpolicy.gym.footprint import Pool, fitting
 from offpolicy.gym.spaces import Observations
-from offpolicy.policies import Uniform
+from offpolicy.policies import Legal, Uniform
 from offpolicy.protocols import Actions, Domain, Floats, Policy, States
 from offpolicy.simulation import StepFunction
 
@@ -41,23 +42,44 @@ class PoolDomain(Domain):
         discount: float,
         reward_range: tuple[float, float],
         make: Callable[[], Any],
-        copies: int,
+        copies: int | None = None,
         behavior: Policy | None = None,
+        legal: Legal | None = None,
     ) -> None:
-        """Keeps how to make an environment; π0 is uniform unless given."""
+        """Keeps how to make an environment; π0 is uniform over what is legal unless given."""
         self.name, self.horizon, self.discount, self.reward_range = name, horizon, discount, reward_range
         self.state_columns, self.grid, self.observations = observations.names, observations.grid, observations
-        self.actions, self.first_action, self.make, self.copies = actions, first_action, make, copies
-        self._behavior = Uniform(actions) if behavior is None else behavior
+        self.actions, self.first_action, self.make = actions, first_action, make
+        self._copies, self._legal, self._made = copies, legal, Pool()
+        self._behavior = Uniform(actions, legal) if behavior is None else behavior
 
     @property
     def behavior(self) -> Policy:
         """π0."""
         return self._behavior
 
+    @property
+    def copies(self) -> int:
+        """How many environments run together: as asked, or as many as fit into the memory meant for them."""
+        if self._copies is None:
+            self._copies = fitting(self._made, self.make)
+        return self._copies
+
+    def legal(self, states: States) -> NDArray[np.bool_]:
+        """What may be done; everything unless told otherwise."""
+        if self._legal is None:
+            return np.ones((len(states), self.actions), dtype=bool)
+        return np.asarray(self._legal(states), dtype=bool)
+
+    def _environments(self, n: int) -> list[Any]:
+        """Return n environments, those of earlier episodes first: a reset makes them new."""
+        while len(self._made.envs) < n:
+            self._made.envs.append(self.make())
+        return self._made.envs[:n]
+
     def begin(self, n: int, rng: np.random.Generator) -> tuple[States, StepFunction]:
         """n environments at their first states, and how to make a step of those that run."""
-        envs = [self.make() for _ in range(n)]
+        envs = self._environments(n)
         seeds = rng.integers(2**31, size=n)
         first = [env.reset(seed=int(seed))[0] for env, seed in zip(envs, seeds, strict=True)]
         made = 0
@@ -73,8 +95,6 @@ class PoolDomain(Domain):
                 seen.append(observation)
                 if cut and not ended[row] and made < self.horizon:
                     self._refuse_cut(made)
-                if ended[row] or made == self.horizon:
-                    env.close()
             self._check(rewards)
             return self.observations.rows(seen), rewards, ended
 

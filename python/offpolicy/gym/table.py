@@ -1,7 +1,4 @@
-"""An environment that tells its dynamics: P[s][a] lists (probability, next state, reward, ended).
-
-Q_t(s, a) = Σ_k p_k (r_k + γ (1 - ended_k) V_{t+1}(s'_k)),   V_t(s) = Σ_a π_t(a|s) Q_t(s, a),   V_H = 0
-"""
+"""An environment that tells its dynamics: P[s][a] lists (probability, next state, reward, ended)."""
 
 from __future__ import annotations
 
@@ -12,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy.errors import UsageError
-from offpolicy.grid import Grid
-from offpolicy.policies import TOLERANCE, Uniform
-from offpolicy.protocols import Actions, Domain, Floats, Policy, States
+from offpolicy.mdp_domain import MDPDomain
+from offpolicy.policies import Legal
+from offpolicy.probabilities import TOLERANCE
+from offpolicy.protocols import Actions, Floats, Policy, States
 from offpolicy.simulation import draw
+from offpolicy.theory.mdp import MDP
 
 #: Gymnasium's own environments do nothing that the table does not say, and these wrappers change nothing of it.
 TRUSTED = "gymnasium.envs.toy_text."
@@ -37,6 +36,18 @@ class TransitionTable:
         """The lowest and the highest reward that can happen."""
         possible = self.reward[self.probability > 0]
         return float(possible.min()), float(possible.max())
+
+    def mdp(self, horizon: int, discount: float) -> MDP:
+        """Return the same as arrays, with a state after the last for what has ended, and mean rewards given s'."""
+        states, actions, _ = self.probability.shape
+        then = np.where(self.ended, states, self.next_state)
+        s, a = np.ogrid[:states, :actions]
+        p, earned = np.zeros((2, states + 1, actions, states + 1))
+        for k in range(then.shape[2]):
+            p[s, a, then[:, :, k]] += self.probability[:, :, k]
+            earned[s, a, then[:, :, k]] += self.probability[:, :, k] * self.reward[:, :, k]
+        rewards = np.divide(earned, p, out=np.zeros_like(p), where=p > 0)
+        return MDP(p, rewards, np.append(self.start, 0.0), horizon, discount, terminal=[states])
 
 
 def has_table(env: Any) -> bool:
@@ -71,17 +82,18 @@ def read_table(env: Any, name: str) -> TransitionTable:
     return TransitionTable(probability, next_state, reward, ended, np.asarray(inner.initial_state_distrib, dtype=float))
 
 
-class TableDomain(Domain):
+class TableDomain(MDPDomain):
     """A domain whose dynamics are a table, so that its values are known exactly.
+
+    That an outcome ends the episode is a matter of the outcome and not of the state that it names: in the arrays of the
+    MDP such outcomes lead to a state of their own, after the last.
 
     >>> import offpolicy as op
     >>> cliff = op.from_gymnasium("CliffWalking-v1", horizon=20)
     >>> always_up = op.policies.FromCallable(lambda states, step: [[1.0, 0.0, 0.0, 0.0]] * len(states))
-    >>> cliff.exact_value(always_up)
+    >>> cliff.value(always_up)
     -20.0
     """
-
-    state_columns = ("state",)
 
     def __init__(
         self,
@@ -91,22 +103,12 @@ class TableDomain(Domain):
         reward_range: tuple[float, float],
         table: TransitionTable,
         behavior: Policy | None = None,
+        legal: Legal | None = None,
     ) -> None:
-        """Keeps the table as the model of the domain; π0 is uniform unless given."""
-        self.name, self.horizon, self.discount, self.reward_range = name, horizon, discount, reward_range
+        """Keeps the table, and its arrays; π0 is uniform unless given."""
         self.table = table
-        states, self.actions, _ = table.probability.shape
-        self.grid = Grid((states,))
-        self._behavior = Uniform(self.actions) if behavior is None else behavior
-
-    @property
-    def behavior(self) -> Policy:
-        """π0."""
-        return self._behavior
-
-    def reset(self, n: int, rng: np.random.Generator) -> States:
-        """First states by their probabilities."""
-        return draw(np.broadcast_to(self.table.start, (n, self.grid.cells)), rng)[:, None]
+        states = len(table.start)
+        super().__init__(table.mdp(horizon, discount), states, name, legal, behavior, reward_range)
 
     def step(
         self, states: States, actions: Actions, rng: np.random.Generator
@@ -116,26 +118,3 @@ class TableDomain(Domain):
         outcome = draw(table.probability[state, actions], rng)
         cell = state, actions, outcome
         return table.next_state[cell][:, None], table.reward[cell], table.ended[cell]
-
-    def transition_probability(self, states: States, actions: Actions, next_states: States) -> Floats:
-        """P(s'|s, a) of an episode that goes on, n values."""
-        table, state = self.table, states[:, 0]
-        cell = state.astype(np.int64), actions
-        leads = (table.next_state[cell] == next_states) & ~table.ended[cell]
-        found: Floats = np.where(leads, table.probability[cell], 0.0).sum(axis=1)
-        return found
-
-    def exact_values(self, policy: Policy) -> tuple[Floats, Floats]:
-        """Q_t and V_t of a policy, (horizon, states, actions) and (horizon, states), by backward induction."""
-        table, states = self.table, np.arange(self.grid.cells)[:, None]
-        q = np.zeros((self.horizon, self.grid.cells, self.actions))
-        v = np.zeros((self.horizon + 1, self.grid.cells))
-        for t in reversed(range(self.horizon)):
-            following = np.where(table.ended, 0.0, v[t + 1][table.next_state])
-            q[t] = (table.probability * (table.reward + self.discount * following)).sum(axis=2)
-            v[t] = (policy.probabilities(states, t) * q[t]).sum(axis=1)
-        return q, v[:-1]
-
-    def exact_value(self, policy: Policy) -> float:
-        """What a policy earns from the first states on."""
-        return float(self.table.start @ self.exact_values(policy)[1][0])

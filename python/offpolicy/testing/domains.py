@@ -8,6 +8,7 @@ import numpy as np
 
 from offpolicy.testing.attributes import check_attributes
 from offpolicy.testing.dynamics import check_dynamics, check_reset, visited
+from offpolicy.testing.exact_values import check_value
 from offpolicy.testing.faults import Faults
 from offpolicy.testing.logs import check_log
 from offpolicy.testing.policies import check_policy
@@ -19,7 +20,7 @@ def check_domain(domain: Any, episodes: int = 200, seed: int = 0) -> None:
     """Raises a `ConformanceError` with everything that breaks the protocol of a domain; None is good news.
 
     Asks the domain as simulations, fitters and policies would: its attributes, first states, steps, legal actions,
-    policies, grid, transition probabilities where it has them, and a log of some episodes.
+    policies, grid, transition probabilities and exact values where it has them, and a log of some episodes.
 
     >>> from dataclasses import replace
     >>> from offpolicy.testing import Walk, check_domain
@@ -43,6 +44,8 @@ def check_domain(domain: Any, episodes: int = 200, seed: int = 0) -> None:
             usable = check_policy(faults, policy, f"policy {name!r}", states, domain.actions, legal, domain.horizon)
             if name == "behavior" and usable and sound:
                 check_log(faults, domain, policy, episodes, seed)
+            if usable and sound:
+                check_value(faults, domain, policy, f"policy {name!r}", seed)
         check_grid(faults, domain, np.concatenate([states, ended]))
     faults.raise_any()
 

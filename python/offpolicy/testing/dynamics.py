@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from offpolicy.protocols import Actions, States
 from offpolicy.simulation import draw
 from offpolicy.testing.faults import Faults
+from offpolicy.testing.row_numbers import check_row_numbers
 
 ROWS = 32
 #: Steps of the walks through the domain, and how many of the states on them are asked about.
@@ -102,6 +103,7 @@ def check_dynamics(faults: Faults, domain: Any, states: States, legal: NDArray[n
         if _is_result(faults, "step-single", alone, states[:1], domain):
             _row_by_row(faults, domain, states[:ROWS], actions[:ROWS], seed)
             _own_randomness(faults, domain, states, actions, seed)
+            check_row_numbers(faults, domain, states, actions, seed)
     return len(faults.found) == before
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from offpolicy.check import check
 from offpolicy.columns import Columns
 from offpolicy.evaluate import evaluate
-from offpolicy.policies import TOLERANCE
+from offpolicy.probabilities import ROUNDING
 from offpolicy.protocols import Policy
 from offpolicy.testing.attributes import RESERVED
 from offpolicy.testing.faults import Faults
@@ -119,7 +119,7 @@ def _probabilities(faults: Faults, domain: Any, policy: Policy, log: pl.DataFram
     states = log.select(domain.state_columns).to_numpy()
     pi = policy.probabilities(states, log["step"].to_numpy())
     said = pi[np.arange(log.height), log["action"].to_numpy()]
-    wrong = np.abs(said - log["behavior_prob"].to_numpy()) > TOLERANCE
+    wrong = np.abs(said - log["behavior_prob"].to_numpy()) > ROUNDING
     row = int(np.argmax(wrong))
     faults.expect(
         not wrong.any(),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offpolicy.policies import TOLERANCE
+from offpolicy.probabilities import ROUNDING
 from offpolicy.protocols import Floats, Policy, States
 from offpolicy.testing.faults import Faults
 
@@ -56,13 +56,15 @@ def _rows_are_fair(faults: Faults, pi: Any, who: str, states: States, actions: i
         "return np.ndarray with a row for every state, for all rows at once",
     ):
         return False
-    fair = np.isfinite(pi).all(axis=1) & (pi >= 0).all(axis=1) & (np.abs(pi.sum(axis=1) - 1) <= TOLERANCE)
+    fair = (
+        np.isfinite(pi).all(axis=1) & (pi >= 0).all(axis=1) & (np.abs(pi.sum(axis=1, dtype=np.float64) - 1) <= ROUNDING)
+    )
     row = int(np.argmin(fair))
     whole = faults.expect(
         bool(fair.all()),
         "policy-probabilities",
         f"{who} gave {pi[row]} for the state {states[row]}",
-        f"every row holds numbers from 0 to 1 that add to 1 (to {TOLERANCE:g})",
+        f"every row holds numbers from 0 to 1 that add to 1 (to {ROUNDING:g})",
         "divide each row by its sum, and find where a number below 0 or NaN comes from",
     )
     forbidden = ((pi > 0) & ~legal).any(axis=1)
@@ -90,7 +92,7 @@ def _row_by_row(faults: Faults, policy: Policy, who: str, states: States, pi: Fl
     for i in range(min(SINGLE_ROWS, len(states))):
         alone = policy.probabilities(states[i : i + 1].copy(), 0)
         if not faults.expect(
-            alone.shape == pi[i : i + 1].shape and np.allclose(alone[0], pi[i], rtol=0, atol=TOLERANCE),
+            alone.shape == pi[i : i + 1].shape and np.allclose(alone[0], pi[i], rtol=0, atol=ROUNDING),
             "policy-rows",
             f"{who} gave {alone} for the state {states[i]} alone and {pi[i]} among others",
             "a row of the result depends on its own state alone",
@@ -109,7 +111,7 @@ def _step_arrays(faults: Faults, policy: Policy, who: str, states: States, horiz
                 return
             apart = policy.probabilities(states[rows].copy(), step)
             if not faults.expect(
-                mixed.shape[0] == len(states) and np.allclose(mixed[rows], apart, rtol=0, atol=TOLERANCE),
+                mixed.shape[0] == len(states) and np.allclose(mixed[rows], apart, rtol=0, atol=ROUNDING),
                 "policy-steps",
                 f"{who} gives other probabilities for an array of steps than for step {step} as a number",
                 "step is one number for all rows or an array of n",

@@ -93,6 +93,10 @@ class Walk(Domain):
             v[t] = (policy.probabilities(places, t) * q[t]).sum(axis=1)
         return q, v[:-1]
 
+    def value(self, policy: Policy) -> float:
+        """V of a policy: what it earns in expectation from the middle."""
+        return float(self.exact_values(policy)[1][0, START])
+
     def _model(self) -> tuple[Floats, Floats]:
         """P(s'|s, a) and R(s, a) of the places where a step can be made."""
         moves, rewards = np.zeros((PLACES, self.actions, PLACES)), np.zeros((PLACES, self.actions))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offpolicy.errors import OffPolicyError, UsageError
-from offpolicy.policies import TOLERANCE
+from offpolicy.probabilities import ROUNDING, TOLERANCE
 
 Array: TypeAlias = NDArray[Any]
 Number: TypeAlias = float | Fraction
@@ -38,15 +38,22 @@ def as_array(values: ArrayLike | Fraction, exact: bool, name: str) -> Array:
     return numbers
 
 
-def check_probabilities(rows: Array, name: str, axes: Sequence[str] = ()) -> None:
-    """Refuses the first row, along the last axis, that is negative somewhere or does not add to 1."""
+def as_probabilities(rows: Array, name: str, axes: Sequence[str] = ()) -> Array:
+    """Return the rows along the last axis, divided by their sum where that misses 1 by rounding alone.
+
+    Refuses the first row that is negative somewhere or does not add to 1.
+    """
     negative = np.asarray((rows < 0).any(axis=-1))
-    unfair = np.abs(rows.sum(axis=-1) - 1) > TOLERANCE
+    total = rows.sum(axis=-1, keepdims=True)
+    away = np.abs(total - 1)
+    unfair = np.asarray(away > ROUNDING)[..., 0]
     for index in map(tuple, np.argwhere(negative | unfair)[:1]):
         at, row = _place(index, axes), rows[index]
         if negative[index]:
             raise UsageError(f"{name}: the probabilities{at} have {float(row.min()):.6g}; each must be from 0 to 1")
         raise UsageError(f"{name}: the probabilities{at} add to {float(row.sum()):.9g}, not 1")
+    put_right: Array = np.where(away > TOLERANCE, rows / total, rows)
+    return put_right
 
 
 def variance(probabilities: Array, values: Array) -> Any:

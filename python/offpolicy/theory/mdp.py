@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from offpolicy.errors import UsageError
 from offpolicy.mdp import check_horizon
-from offpolicy.theory.arrays import AXES, Array, Number, as_array, check_probabilities, in_fractions, number
+from offpolicy.theory.arrays import AXES, Array, Number, as_array, as_probabilities, in_fractions, number
 from offpolicy.theory.rewards import Rewards
 
 
@@ -79,21 +79,20 @@ class MDP:
         self.states, self.actions = self._sizes(p)
         self.terminal = self._mask(terminal)
         p[..., self.terminal, :, :] = self._unit(self.states)[self.terminal, None]
-        check_probabilities(p, "transitions", AXES[4 - p.ndim :])
+        p = as_probabilities(p, "transitions", AXES[4 - p.ndim :])
         self.transitions = np.broadcast_to(p, (horizon, *p.shape[-3:]))
         self.reward_mean = self._rewards(rewards.mean)
         self.reward_variance = self._rewards(rewards.variance)
         self.initial = as_array(initial, self.exact, "initial")
         if self.initial.shape != (self.states,):
             raise UsageError(f"initial must be ({self.states},), one for each state, not {self.initial.shape}")
-        check_probabilities(self.initial, "initial")
+        self.initial = as_probabilities(self.initial, "initial")
 
     def policy(self, policy: ArrayLike, name: str) -> Array:
         """π_t(a|s) as (H, S, A), from (S, A) or (H, S, A)."""
         table = self._table(policy, name)
         table[..., self.terminal, :] = self._unit(self.actions)[0]
-        check_probabilities(table, name, AXES[3 - table.ndim : 2])
-        return self._each_step(table)
+        return self._each_step(as_probabilities(table, name, AXES[3 - table.ndim : 2]))
 
     def q_hat(self, q_hat: ArrayLike) -> Array:
         """Q̂_t(s, a) as (H, S, A), from (S, A) or (H, S, A)."""

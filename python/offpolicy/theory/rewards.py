@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from offpolicy.errors import UsageError
-from offpolicy.theory.arrays import as_array, check_probabilities, in_fractions
+from offpolicy.theory.arrays import as_array, as_probabilities, in_fractions
 
 
 class Rewards:
@@ -46,7 +46,7 @@ class Rewards:
         r, p = as_array(values, exact, "values"), as_array(probabilities, exact, "probabilities")
         if not r.ndim or not p.ndim or r.shape[-1] != p.shape[-1]:
             raise UsageError(f"values and probabilities must have one last axis, not shapes {r.shape} and {p.shape}")
-        check_probabilities(p, "rewards")
+        p = as_probabilities(p, "rewards")
         try:
             mean = (p * r).sum(axis=-1)
         except ValueError:
