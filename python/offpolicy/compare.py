@@ -18,7 +18,8 @@ from offpolicy.estimators import ESTIMATORS, check_ids
 from offpolicy.experiments import figures
 from offpolicy.experiments.comparison import Comparison, Estimator, needs_model, true_values
 from offpolicy.experiments.errors import summary
-from offpolicy.experiments.runs import Run, complete
+from offpolicy.experiments.runs import complete
+from offpolicy.experiments.runs_file import Run
 from offpolicy.files import write_json
 from offpolicy.protocols import Domain, ModelFitter, Policy
 from offpolicy.scratch import ScratchFolder
