@@ -19,6 +19,7 @@ from offpolicy import polars_calls
 from offpolicy.annotator import MODELLED, Annotation, Annotator
 from offpolicy.columns import WRITTEN, Columns, PolicyColumns
 from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.polars_calls import naming_the_log
 from offpolicy.protocols import Policy, Setting, ValueModel
 from offpolicy.sources import FrameSource, open_log
 from offpolicy.successors import Successors
@@ -47,6 +48,7 @@ def annotate(
     threads: int | None = ...,
     domain: Setting | None = ...,
 ) -> Any: ...
+@naming_the_log
 def annotate(
     log: Any,
     policy: Policy | Sequence[Policy] | None = None,
@@ -112,7 +114,7 @@ def annotate(
     episode = columns.find("episode", source.columns)
     query = source.lazy()
     if first_step is None:
-        first = query.select(step).head(1).collect()
+        first = query.select(polars_calls.column(step)).head(1).collect()
         first_step = int(first[step][0]) if first.height and first[step][0] is not None else 0
     if first_step not in (0, 1):
         raise UsageError(f"steps count from 0 or from 1, but column {step!r} begins with {first_step}")
@@ -126,7 +128,7 @@ def annotate(
     annotator = Annotator(annotations, states, action, step, episode, first_step, threads, ratio)
     inputs += added
     if isinstance(source, FrameSource):
-        return source.frame.with_columns(annotator(query.select(inputs).collect()).get_columns())
+        return source.frame.with_columns(annotator(query.select(polars_calls.exactly(inputs)).collect()).get_columns())
 
     outputs = [name for annotation in annotations for name in annotation.outputs.values()]
 

@@ -32,6 +32,7 @@ from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.folds import fold_of
 from offpolicy.grid import Grid
 from offpolicy.logistic_score import LogisticScore
+from offpolicy.polars_calls import naming_the_log
 from offpolicy.policies import FromClassifier
 from offpolicy.protocols import Actions, Floats, Setting, States
 from offpolicy.sources import FrameSource, open_log
@@ -65,6 +66,7 @@ def estimate_behavior(
     seed: int = ...,
     columns: Columns | None = ...,
 ) -> Any: ...
+@naming_the_log
 def estimate_behavior(
     log: Any,
     domain: Setting,

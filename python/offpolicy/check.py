@@ -13,6 +13,7 @@ import polars as pl
 from offpolicy.columns import Columns, PolicyColumns
 from offpolicy.evaluate import check_choice, check_size
 from offpolicy.plan import Plan, Settings, find_policies, ratio_checks
+from offpolicy.polars_calls import naming_the_log
 from offpolicy.problem import EMPTY, Problem
 from offpolicy.scanner import ProgressFunction, Scanner
 from offpolicy.sources import open_log
@@ -70,6 +71,7 @@ def _text(episode: int | str | None) -> str | None:
     return None if episode is None else str(episode)
 
 
+@naming_the_log
 def check(
     log: Any,
     *,

@@ -49,6 +49,7 @@ from offpolicy.evaluation import Evaluation
 from offpolicy.parted_log import TEST, TRAIN, PartedLog, Parts, Stored
 from offpolicy.plan import TARGET, Plan, Settings, choose_estimators, ratio_checks
 from offpolicy.plan import Policy as TargetPolicy
+from offpolicy.polars_calls import naming_the_log
 from offpolicy.protocols import Model, ModelFitter, Policy, Setting
 from offpolicy.scanner import ProgressFunction, Scanner
 from offpolicy.side_by_side import values_of
@@ -57,6 +58,7 @@ from offpolicy.tidy import tidy
 from offpolicy.transition_ratio import RatioOfFolds
 
 
+@naming_the_log
 def cross_fit(
     log: Any,
     domain: str | Setting,

@@ -20,6 +20,7 @@ from offpolicy.estimate import Estimate, IntervalSettings
 from offpolicy.estimators import BLENDED, WEIGHTED, check_ids
 from offpolicy.evaluation import Evaluation
 from offpolicy.plan import BEHAVIOR, Plan, Settings, choose_estimators, find_policies, left_out
+from offpolicy.polars_calls import naming_the_log
 from offpolicy.samples import Samples
 from offpolicy.scanner import MapFunction, ProgressFunction, Scanner
 from offpolicy.sources import Source, open_log
@@ -28,6 +29,7 @@ from offpolicy.tidy import tidy
 from offpolicy.truncation import Cut, mend, with_checks
 
 
+@naming_the_log
 def evaluate(
     log: Any,
     *,

@@ -46,6 +46,7 @@ from offpolicy.intervals import METHODS, PROMISES
 from offpolicy.lower_bound import LowerBound
 from offpolicy.parted_log import default_names
 from offpolicy.plan import BEHAVIOR
+from offpolicy.polars_calls import naming_the_log
 from offpolicy.protocols import Generator, ModelFitter, Policy, Setting
 from offpolicy.scanner import ProgressFunction
 from offpolicy.scoring import Score, Scoring
@@ -58,6 +59,7 @@ PARTS = 2
 AGAINST, REQUIRED = ("difference", "value"), ("fragile", "reliable")
 
 
+@naming_the_log
 def improve(
     log: Any,
     domain: str | Setting,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import glob
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,7 +14,8 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from offpolicy import _core, polars_calls
-from offpolicy.errors import BadFileError, UsageError
+from offpolicy.errors import BadFileError, OffPolicyError, UsageError
+from offpolicy.forked import check_not_forked
 from offpolicy.problem import Problem, from_core
 from offpolicy.scratch import ScratchFolder
 
@@ -20,6 +23,8 @@ from offpolicy.scratch import ScratchFolder
 TASK_ROWS = 1 << 18
 #: What reads other files, by their endings.
 READERS = {".csv": "pl.scan_csv", ".tsv": "pl.scan_csv", ".jsonl": "pl.scan_ndjson", ".ndjson": "pl.scan_ndjson"}
+#: How the core begins to say that a stream ended in an error.
+UNREADABLE = "the log could not be read"
 #: Frames handed to `map=` at a time, where the log is a stream.
 ROUND = 16
 
@@ -77,6 +82,9 @@ class Source(ABC):
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """The named columns as frames of about so many rows, in the order of the log."""
 
+    def check_sound(self, names: Sequence[str]) -> None:  # noqa: B027
+        """Refuse files whose named columns cannot be decoded, before Polars reads them; it may not survive them."""
+
     def problems(self, found: Sequence[dict[str, Any]]) -> list[Problem]:
         """Problems as the core writes them, in the user's terms."""
         return [from_core(problem, self.names, self.rows_are_the_logs) for problem in found]
@@ -99,6 +107,7 @@ class FrameSource(Source):
 
     def __init__(self, frame: pl.DataFrame) -> None:
         """Reads column names and size."""
+        check_not_forked()
         self.frame, self.columns, self.rows = frame, frame.columns, frame.height
         self.names = ["frame"]
 
@@ -106,16 +115,16 @@ class FrameSource(Source):
         self, job: Pass, names: list[str], threads: int, batch_rows: int | None, progress: Progress
     ) -> _core.Partial:
         """Threads share the frame by ranges of rows."""
-        return job.frame(self.frame.select(names), 0, threads, progress)
+        return job.frame(self.frame.select(polars_calls.exactly(names)), 0, threads, progress)
 
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """Slices of the frame."""
-        frame = self.frame.select(names)
+        frame = self.frame.select(polars_calls.exactly(names))
         yield [("frame", part, start) for start, part in _slices(frame)]
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """Slices of the frame, without a copy."""
-        yield from self.frame.select(names).iter_slices(rows or TASK_ROWS)
+        yield from self.frame.select(polars_calls.exactly(names)).iter_slices(rows or TASK_ROWS)
 
     def lazy(self) -> pl.LazyFrame:
         """The frame itself."""
@@ -136,19 +145,22 @@ class StreamSource(Source):
 
     def __init__(self, name: str, query: pl.LazyFrame) -> None:
         """Finds the column names without running the query."""
+        check_not_forked()
         self.query, self.names, self.rows = query, [name], None
-        self.columns = query.collect_schema().names()
+        with polars_calls.reading(query), naming(query):
+            self.columns = query.collect_schema().names()
 
     def scan(
         self, job: Pass, names: list[str], threads: int, batch_rows: int | None, progress: Progress
     ) -> _core.Partial:
         """Threads take turns at the stream."""
-        return job.stream(polars_calls.batches(self.query.select(names), batch_rows), threads, progress)
+        with naming(self.query):
+            return job.stream(polars_calls.batches(self._selected(names), batch_rows), threads, progress)
 
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """A few batches at a time."""
         tasks, row = [], 0
-        for frame in polars_calls.batches(self.query.select(names)):
+        for frame in polars_calls.batches(self._selected(names)):
             tasks.append(("frame", frame, row))
             row += frame.height
             if len(tasks) == ROUND:
@@ -158,11 +170,14 @@ class StreamSource(Source):
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """What the query gives."""
-        return polars_calls.batches(self.query.select(names), rows)
+        return polars_calls.batches(self._selected(names), rows)
 
     def lazy(self) -> pl.LazyFrame:
         """The query itself."""
         return self.query
+
+    def _selected(self, names: list[str]) -> pl.LazyFrame:
+        return self.query.select(polars_calls.exactly(names))
 
 
 class ReaderSource(StreamSource):
@@ -209,9 +224,9 @@ class ParquetSource(Source):
         self.groups: list[list[int]] = []
         self.columns: list[str] = []
         self.columns_of: dict[str, list[str]] = {}
+        self.sound: set[str] = set()
         for path in self.paths:
-            if not Path(path).is_file():
-                raise BadFileError(path, "no such file")
+            _check_file(path)
             columns, groups = _core.parquet_info(path)
             self.columns_of[path] = columns
             self.columns += [name for name in columns if name not in self.columns]
@@ -224,7 +239,9 @@ class ParquetSource(Source):
         """Threads share the row groups."""
         self._need(names)
         files = [(path, index, None) for index, path in enumerate(self.paths)]
-        return job.parquet(files, batch_rows, threads, progress)
+        found = job.parquet(files, batch_rows, threads, progress)
+        self.sound.update(names)
+        return found
 
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """Row groups."""
@@ -241,19 +258,30 @@ class ParquetSource(Source):
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """Batches of one file after the other."""
+        self.check_sound(names)
         yield from polars_calls.batches(self.lazy(names), rows)  # keeps the source, and its temporary folder
 
     def lazy(self, names: list[str] | None = None) -> pl.LazyFrame:
         """One file after the other, with the types that hold what all of them have."""
         chosen = self.columns if names is None else names
         self._need(chosen)
-        scans = [pl.scan_parquet(path, glob=False).select(chosen) for path in self.paths]
+        check_not_forked()
+        exact = polars_calls.exactly(chosen)
+        scans = [pl.scan_parquet(path, glob=False).select(exact) for path in self.paths]
         common = _common_types(self.paths, scans)
-        return pl.concat(scan.cast(common) for scan in scans)
+        return pl.concat(polars_calls.cast(scan, common) for scan in scans)
 
     def pieces(self) -> list[pl.LazyFrame]:
         """A query for each file."""
+        check_not_forked()
         return [pl.scan_parquet(path, glob=False) for path in self.paths]
+
+    def check_sound(self, names: Sequence[str]) -> None:
+        """Decode what no scan has read yet, with the reader of scans."""
+        new = [name for name in dict.fromkeys(names) if name in self.columns and name not in self.sound]
+        if new:
+            _core.check_parquet(self.paths, new, os.cpu_count() or 1)
+            self.sound.update(new)
 
     def _need(self, names: list[str]) -> None:
         """A column that only some of the files have is refused, whatever their order."""
@@ -269,6 +297,26 @@ class ParquetSource(Source):
             {"source": path, "bytes": Path(path).stat().st_size, "rows": sum(groups)}
             for path, groups in zip(self.paths, self.groups, strict=True)
         ]
+
+
+def _check_file(path: str) -> None:
+    if not Path(path).exists():
+        raise BadFileError(path, "no such file")
+    if not Path(path).is_file():
+        raise BadFileError(path, "it is no regular file, and Parquet is not read front to back: copy it to one first")
+
+
+@contextmanager
+def naming(query: pl.LazyFrame) -> Iterator[None]:
+    """Let an error that says no more than that a query failed name its files."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise BadFileError(polars_calls.query_name(query), str(error).splitlines()[0]) from None
+    except OffPolicyError as error:
+        if type(error) is not OffPolicyError or not str(error).startswith(UNREADABLE):
+            raise
+        raise BadFileError(polars_calls.query_name(query), str(error)) from None
 
 
 def run_task(job: Pass, task: Task) -> bytes:
