@@ -15,7 +15,7 @@ from typing import Any, overload
 
 import polars as pl
 
-from offpolicy import polars_calls
+from offpolicy import polars_calls, scalars
 from offpolicy.annotator import MODELLED, Annotation, Annotator
 from offpolicy.columns import WRITTEN, Columns, PolicyColumns
 from offpolicy.errors import OffPolicyError, UsageError
@@ -105,6 +105,10 @@ def annotate(
     """
     if policy is None and model is None:
         raise UsageError("annotate needs a policy=, a model= or both")
+    if columns is not None:
+        scalars.instance("columns", columns, Columns, "Columns(reward=..., ...)")
+    first_step = None if first_step is None else scalars.whole("first_step", first_step, 0)
+    threads = scalars.threads(threads)
     source, columns = open_log(log), columns or Columns()
     annotations = _annotations(policy, model, columns, into, domain)
     asked = [one for annotation in annotations for one in (annotation.model, annotation.policy)]
@@ -145,6 +149,11 @@ def _annotations(policy: Any, model: Any, columns: Columns, into: Any, domain: S
     """One for each policy."""
     if into is None or isinstance(into, PolicyColumns):
         return [Annotation(policy, model, _outputs(policy, model, columns, into, domain))]
+    if not isinstance(into, Sequence) or not all(isinstance(each, PolicyColumns) for each in into):
+        raise UsageError(f"into= takes PolicyColumns(...), or one for each policy, not {scalars.shown(into)}")
+    for name, many in (("policy", policy), ("model", model)):
+        if many is not None and not isinstance(many, Sequence):
+            raise UsageError(f"into= has {len(into)} entries, so that {name}= must have as many")
     policies, models = (list(many) if many is not None else [None] * len(into) for many in (policy, model))
     if not len(into) == len(policies) == len(models):
         raise UsageError(f"into= has {len(into)} entries, policy= {len(policies)} and model= {len(models)}")

@@ -26,15 +26,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from offpolicy.arguments import at_least_0
 from offpolicy.columns import ESTIMATED, SCORE, Columns
 from offpolicy.errors import OffPolicyError, UsageError
-from offpolicy.folds import fold_of
+from offpolicy.folds import MOST_FOLDS, fold_of
 from offpolicy.grid import Grid
 from offpolicy.logistic_score import LogisticScore
 from offpolicy.polars_calls import naming_the_log
 from offpolicy.policies import FromClassifier
 from offpolicy.protocols import Actions, Floats, Setting, States
+from offpolicy.scalars import at_least_0, instance, shown, whole
 from offpolicy.sources import FrameSource, open_log
 from offpolicy.transitions import Transitions, transitions
 
@@ -117,8 +117,13 @@ def estimate_behavior(
     >>> op.evaluate(found.with_columns(target_prob=0.5)).notes
     ["...(column 'behavior_prob_hat'): standard errors account for the estimation (counts in 5 cells), ..."]
     """
-    if folds < 1:
-        raise UsageError(f"folds must be at least 1, not {folds}")
+    folds, seed = whole("folds", folds, 1, limit=MOST_FOLDS), whole("seed", seed)
+    if columns is not None:
+        instance("columns", columns, Columns, "Columns(reward=..., ...)")
+    if aggregate is not None:
+        instance("aggregate", aggregate, Grid, "op.Grid(...)")
+    if classifier is not None and not callable(getattr(classifier, "fit", None)):
+        raise UsageError(f"classifier= takes an object with fit and predict_proba, not {shown(classifier)}")
     smoothing = at_least_0("smoothing", smoothing)
     source = open_log(log)
     query = source.frame if isinstance(source, FrameSource) else source.lazy()

@@ -10,8 +10,9 @@ from typing import Any
 
 import polars as pl
 
+from offpolicy import scalars
 from offpolicy.columns import Columns, PolicyColumns
-from offpolicy.evaluate import check_choice, check_size
+from offpolicy.evaluate import check_types
 from offpolicy.plan import Plan, Settings, find_policies, ratio_checks
 from offpolicy.polars_calls import naming_the_log
 from offpolicy.problem import EMPTY, Problem
@@ -94,16 +95,17 @@ def check(
     >>> print(report.problems[0])  # doctest: +ELLIPSIS
     frame, row 0, episode 0, step 0: reward = NaN: NaN is not a value: mend the column, or ... [nan]
     """
-    check_choice("order", order, ("sorted", "any"))
-    check_size("limit", limit)
-    check_size("threads", threads)
+    scalars.choice("order", order, ("sorted", "any"))
+    limit, threads = scalars.whole("limit", limit, 1, limit=scalars.MOST_ROWS), scalars.threads(threads)
+    check_types(columns, policies)
+    settings = Settings(horizon=horizon, density=density, problem_limit=limit)
     source = open_log(log)
     columns = (columns or Columns()).with_estimates(source.columns)
     for role in ("episode", "step", "reward"):
         columns.need(role, source.columns)
     behavior = columns.find("behavior_prob", source.columns)
     found = find_policies(source.columns, columns, policies)
-    checks = ratio_checks(density)
+    checks = ratio_checks(settings.density)
     extra = [(behavior, checks["behavior_prob"])] if behavior else []
     for policy in found:
         for form in (policy.ratio or {}).values():
@@ -113,7 +115,7 @@ def check(
             extra.append((name, "non-negative" if role == "transition_ratio" else "finite"))
     plan = Plan(
         columns=columns,
-        settings=Settings(horizon=horizon, density=density, problem_limit=limit),
+        settings=settings,
         terminal=columns.find("terminal", source.columns),
         truncated=columns.find("truncated", source.columns),
         policies=found,

@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from offpolicy import intervals
+from offpolicy import intervals, scalars
 from offpolicy.annotator import MODELLED
 from offpolicy.arguments import (
     described,
@@ -39,10 +39,9 @@ from offpolicy.cross_fitted import CrossFit, Fold
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
 from offpolicy.evaluate import (
     NoWeightError,
-    check_choice,
     check_cluster,
     check_continuing,
-    check_size,
+    check_types,
     evaluate,
 )
 from offpolicy.evaluation import Evaluation
@@ -150,9 +149,10 @@ def cross_fit(
     (True, True)
     """
     intervals.check(interval, confidence)
-    check_choice("order", order, ("sorted", "any"))
-    check_choice("transition_ratio", transition_ratio, (True, False))
-    check_size("threads", threads)
+    check_types(columns, None, bounds)
+    scalars.choice("order", order, ("sorted", "any"))
+    transition_ratio, threads = scalars.flag("transition_ratio", transition_ratio), scalars.threads(threads)
+    continuing = scalars.flag("continuing", continuing)
     parts = read_parts(folds, train_fraction, seed)
     policies, fit, estimated = read_policies(policy), read_fitter(fitter), read_behavior(behavior, smoothing)
     wanted = read_estimators(estimators, beside=[] if train_fraction is None else ["reg"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from offpolicy.problem import Problem
+from offpolicy.visible import visible, visible_lines
 
 SHOWN = 20
 
@@ -16,6 +17,10 @@ class OffPolicyError(ValueError):
     >>> issubclass(op.BadLogError, op.OffPolicyError) and issubclass(op.OffPolicyError, ValueError)
     True
     """
+
+    def __str__(self) -> str:
+        """Return the message in one line, in which no name of a file or a column can write to a terminal."""
+        return visible(super().__str__())
 
 
 class UsageError(OffPolicyError):
@@ -96,3 +101,7 @@ class BadLogError(OffPolicyError):
             shown.append(f"  … and {self.found - len(shown)} more; op.check(log) lists them")
         noun = "problem" if self.found == 1 else "problems"
         super().__init__("\n".join([f"the log has {self.found} {noun}", *shown]))
+
+    def __str__(self) -> str:
+        """Return the message, one line for each problem."""
+        return visible_lines(str(self.args[0]))

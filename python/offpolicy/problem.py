@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from offpolicy.visible import visible
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -26,12 +28,12 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        """Where first, then what."""
+        """Where first, then what, in one line."""
         named = {"row": self.row, "episode": self.episode, "step": self.step}
         where = [self.file] if self.file else []
         where += [f"{name} {value}" for name, value in named.items() if value is not None]
         found = f"{self.column} = {self.value}: " if self.column is not None else ""
-        return f"{', '.join(where) or 'the log'}: {found}{self.message} [{self.kind}]"
+        return visible(f"{', '.join(where) or 'the log'}: {found}{self.message} [{self.kind}]")
 
 
 #: How the core says that it does not know the row.

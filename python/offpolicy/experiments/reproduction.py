@@ -21,7 +21,6 @@ from typing import Any
 import polars as pl
 
 from offpolicy import _core, plotting, plugins
-from offpolicy.arguments import whole
 from offpolicy.columns import suggestion
 from offpolicy.errors import BadFileError, UsageError
 from offpolicy.experiments import figures, kdd98, mountain_car, safe_improvement, sailing
@@ -31,6 +30,7 @@ from offpolicy.experiments.runs import Experiment, already, complete
 from offpolicy.experiments.runs_file import FILE, Run
 from offpolicy.extras import imported
 from offpolicy.files import write_json
+from offpolicy.scalars import MOST_THREADS, size, whole
 
 #: Of the JSON of results, which have thousands of lines.
 INDENT = 1
@@ -159,10 +159,8 @@ def reproduce(
     check(name, folder, resume)
     paper = PAPER[name]
     count = runs if runs is not None else paper.quick if quick else paper.runs
-    whole("runs", count, least=1)
-    whole("seed", seed, least=0)
-    if workers is not None:
-        whole("workers", workers, least=1)
+    count, seed = whole("runs", count, least=1), whole("seed", seed, least=0)
+    workers = size("workers", workers, MOST_THREADS)
     make = paper.make_quick if quick and paper.make_quick else paper.make
     experiment = make(**(options or {}))
     folder.mkdir(parents=True, exist_ok=True)
