@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -267,14 +268,30 @@ class ParquetSource(Source):
         self._need(chosen)
         check_not_forked()
         exact = polars_calls.exactly(chosen)
-        scans = [pl.scan_parquet(path, glob=False).select(exact) for path in self.paths]
+        scans = [scan.select(exact) for scan in self.pieces()]
         common = _common_types(self.paths, scans)
         return pl.concat(polars_calls.cast(scan, common) for scan in scans)
 
     def pieces(self) -> list[pl.LazyFrame]:
         """A query for each file."""
         check_not_forked()
-        return [pl.scan_parquet(path, glob=False) for path in self.paths]
+        return [pl.scan_parquet(self._in_utf8(path), glob=False) for path in self.paths]
+
+    def _in_utf8(self, path: str) -> str:
+        """Return a name that Polars takes for a file: its own, or that of a link to it where that is no UTF-8."""
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            link = self.links.path / f"{self.paths.index(path)}.parquet"
+            if not link.is_symlink():
+                link.symlink_to(Path(path).absolute())
+            return str(link)
+        return path
+
+    @cached_property
+    def links(self) -> ScratchFolder:
+        """Where links to files with strange names are; it lives as long as the source."""
+        return ScratchFolder()
 
     def check_sound(self, names: Sequence[str]) -> None:
         """Decode what no scan has read yet, with the reader of scans."""
