@@ -125,10 +125,15 @@ def test_a_command_that_is_ended_leaves_nothing(place, tmp_path, how, code):
 def test_an_applications_own_way_with_sigterm_is_kept(tmp_path):
     path = tmp_path / "log.parquet"
     random_log(seed=11, episodes=8, horizon=6).write_parquet(path)
-    script = (
-        "import signal, sys; from offpolicy.cli import main; own = lambda *_: None; signal.signal(signal.SIGTERM, own)\n"
-        "main(['check', sys.argv[1]]); print(signal.getsignal(signal.SIGTERM) is own)"
-    )
+    script = """
+import signal, sys
+from offpolicy.cli import main
+
+own = lambda *_: None
+signal.signal(signal.SIGTERM, own)
+main(["check", sys.argv[1]])
+print(signal.getsignal(signal.SIGTERM) is own)
+"""
     with started(script, path) as process:
         output, _ = process.communicate(timeout=60)
     assert output.endswith("True\n")

@@ -54,6 +54,8 @@ def read_policies(policy: Any, argument: str = "policy") -> dict[str, Policy]:
     for name, each in found.items():
         if name == BEHAVIOR:
             raise UsageError(f"{BEHAVIOR!r} is the name of the behaviour policy; choose another for a target policy")
+        if not isinstance(name, str):
+            raise UsageError(f"policies have names, and {shown(name)} is none")
         text("the name of a policy", name)
         if not callable(getattr(each, "probabilities", None)):
             raise UsageError(

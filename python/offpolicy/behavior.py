@@ -37,6 +37,7 @@ from offpolicy.protocols import Actions, Floats, Setting, States
 from offpolicy.scalars import at_least_0, instance, shown, whole
 from offpolicy.sources import FrameSource, open_log
 from offpolicy.transitions import Transitions, transitions
+from offpolicy.visible import visible
 
 Folds: TypeAlias = NDArray[np.int64]
 FoldOf: TypeAlias = Callable[[pl.Series], Folds]
@@ -227,7 +228,7 @@ def _folded(
         legal = domain.legal(batch.states)[np.arange(len(batch.actions)), batch.actions]
         if not legal.all():
             row = int(np.argmin(legal))
-            where = f"episode {batch.episodes[row]}, step {batch.steps[row]}"
+            where = f"episode {visible(str(batch.episodes[row]))}, step {batch.steps[row]}"
             raise OffPolicyError(
                 f"{where}: action {batch.actions[row]} is not legal in the state {batch.states[row]}; mend the log, or "
                 "legal() of the domain"

@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from offpolicy.errors import MissingColumnError, OffPolicyError, UsageError
+from offpolicy.visible import visible
 
 Array = NDArray[Any]
 
@@ -63,7 +64,7 @@ def from_episodes(
     for number, episode in enumerate(episodes):
         found = _field(episode, "id", required=False)
         ids.append(number if found is None else found)
-        parts.append(_episode(episode, f"episode {ids[-1]}", behavior_prob))
+        parts.append(_episode(episode, f"episode {visible(str(ids[-1]))}", behavior_prob))
     if not parts:
         raise OffPolicyError("there is no episode")
     if len(set(ids)) < len(ids):

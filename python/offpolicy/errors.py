@@ -19,8 +19,8 @@ class OffPolicyError(ValueError):
     """
 
     def __str__(self) -> str:
-        """Return the message in one line, in which no name of a file or a column can write to a terminal."""
-        return visible(super().__str__())
+        """Return the message, in which nothing moves a terminal; what comes from a log has no line of its own in it."""
+        return visible_lines(super().__str__())
 
 
 class UsageError(OffPolicyError):
@@ -58,7 +58,7 @@ class BadFileError(OffPolicyError):
     def __init__(self, file: str, why: str) -> None:
         """Names the file and why it cannot be read."""
         self.file = file
-        super().__init__(f"{file}: {why}")
+        super().__init__(visible(f"{file}: {why}"))
 
 
 class TooLargeError(OffPolicyError):
@@ -101,7 +101,3 @@ class BadLogError(OffPolicyError):
             shown.append(f"  … and {self.found - len(shown)} more; op.check(log) lists them")
         noun = "problem" if self.found == 1 else "problems"
         super().__init__("\n".join([f"the log has {self.found} {noun}", *shown]))
-
-    def __str__(self) -> str:
-        """Return the message, one line for each problem."""
-        return visible_lines(str(self.args[0]))

@@ -92,7 +92,8 @@ def evaluate(
     density
         Probabilities are densities, which may exceed 1.
     order, dedupe
-        `order="any"` sorts the log first; `dedupe="identical"` sorts it too and drops rows that are there twice.
+        `order="any"` sorts the log first; `dedupe="identical"` sorts it too and drops rows that are there twice. Both
+        use Polars, whose threads a fork does not copy: start processes by "spawn" or "forkserver".
     truncation
         `"as-terminal"` takes episodes that were cut off as ended; `"bootstrap"` adds what the model expects of their
         later steps, and needs `q_hat` and `r_hat`; `"reduce-horizon"` evaluates the first steps that all of them have.

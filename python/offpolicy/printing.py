@@ -11,9 +11,8 @@ from offpolicy.visible import visible
 def readable(table: pl.DataFrame) -> str:
     r"""Return a table as text, in which no name in it breaks a line or writes to a terminal.
 
-        >>> "a\nb" in readable(pl.DataFrame({"policy": ["a
-    b"]}))
-        True
+    >>> r"a\nb" in readable(pl.DataFrame({"policy": ["a\nb"]}))
+    True
     """
     check_not_forked()
     texts = [name for name, dtype in table.schema.items() if dtype == pl.String]

@@ -25,6 +25,7 @@ from offpolicy.forked import check_not_forked
 from offpolicy.plan import BEHAVIOR, Plan, Policy
 from offpolicy.protocols import Floats
 from offpolicy.sources import Source
+from offpolicy.visible import visible
 
 if TYPE_CHECKING:
     from offpolicy.clusters import Clusters
@@ -95,7 +96,7 @@ class Samples:
         episodes, values = whole.values(index)
         if None in values:
             episode = episodes[values.index(None)]
-            raise TooLargeError(f"the value of episode {episode} is beyond the range of f64")
+            raise TooLargeError(f"the value of episode {visible(str(episode))} is beyond the range of f64")
         return pl.DataFrame({"episode": episodes, "value": values}, strict=False)
 
     def steps(self, policy: str, *roles: str, horizon: int | None = None) -> Iterator[Steps]:
