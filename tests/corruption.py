@@ -7,6 +7,7 @@ from pathlib import Path
 
 import offpolicy as op
 import polars as pl
+from offpolicy.testing import Walk
 
 REFUSED = "refused"
 CORRECT = "correct"
@@ -40,3 +41,25 @@ def evaluate(path: Path, how: str) -> str:
     floats = ev.table.select(pl.selectors.float())
     finite = all(cell is None or math.isfinite(cell) for row in floats.iter_rows() for cell in row)
     return CORRECT if finite else f"a table that is not finite: {floats}"
+
+
+WALK = Walk()
+
+
+def driven(path: Path, how: str) -> str:
+    """The same of what fits models to a file, which Polars reads too."""
+    eager = WALK.policies["eager"]
+    work = {
+        "cross_fit": lambda: op.cross_fit(path, WALK, policy=eager),
+        "improve": lambda: op.improve(path, WALK, generator={"eager": eager}),
+        "behavior": lambda: op.estimate_behavior(path, WALK),
+    }
+    try:
+        work[how]()
+    except op.BadFileError as error:
+        return REFUSED if path.name in str(error) else f"refused without the file: {error}"
+    except op.OffPolicyError:
+        return REFUSED  # for what its rows say
+    except BaseException as error:
+        return f"{type(error).__name__}: {error}"
+    return CORRECT

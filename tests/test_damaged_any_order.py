@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 import offpolicy as op
 import polars as pl
 import pytest
-from corruption import CORRECT, REFUSED, outcome
+from corruption import CORRECT, REFUSED, WALK, driven, outcome
 from logs import random_log
 from offpolicy import polars_calls
 
@@ -133,3 +133,13 @@ def test_a_column_whose_name_looks_like_a_pattern_is_that_column(log, tmp_path, 
 def test_keys_may_look_like_patterns(log, role, how):
     expected = op.evaluate(log, **how).table
     assert op.evaluate(log.rename({role: "^.*$"}), columns=op.Columns(**{role: "^.*$"}), **how).table.equals(expected)
+
+
+def test_drivers_refuse_damaged_files_by_name(pool, tmp_path):
+    path = tmp_path / "whole.parquet"
+    WALK.simulate(WALK.behavior, 60, seed=1).write_parquet(path, row_group_size=100)
+    paths = broken(path.read_bytes(), tmp_path, 60)
+    for how in ("cross_fit", "improve", "behavior"):
+        outcomes = list(pool.map(driven, paths, [how] * len(paths)))
+        assert set(outcomes) <= {REFUSED, CORRECT}
+        assert REFUSED in outcomes
