@@ -95,7 +95,9 @@ def column(name: str) -> pl.Expr:
 
 def cast(frame: pl.LazyFrame, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
     """Return a query with some columns, by their names, in other types."""
-    return frame.with_columns(column(name).cast(dtype) for name, dtype in types.items())
+    own = frame.collect_schema()
+    changed = [column(name).cast(dtype) for name, dtype in types.items() if own[name] != dtype]
+    return frame.with_columns(changed) if changed else frame
 
 
 def batches(frame: pl.LazyFrame, rows: int | None = None) -> Iterator[pl.DataFrame]:
