@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import offpolicy as op
 import polars as pl
 import pytest
 from cli import offpolicy
@@ -50,6 +51,14 @@ def test_a_figure_is_drawn_again_from_the_result_alone(coin, saved, tmp_path):
     (tmp_path / "runs.jsonl").unlink()
     reproduction.redraw(tmp_path)
     assert saved == {tmp_path / "figure.svg": chart, tmp_path / "figure.png": chart}
+
+
+@pytest.mark.parametrize("damaged", [b"", b"{", b"\xff", b"[]", b'{"experiment": "coin", "settings": 1}'])
+def test_a_damaged_result_is_not_drawn_but_named(coin, saved, tmp_path, damaged):
+    (tmp_path / "result.json").write_bytes(damaged)
+    with pytest.raises(op.BadFileError, match=r"result\.json: it is damaged .* resume=True"):
+        reproduction.redraw(tmp_path)
+    assert not saved
 
 
 def test_what_a_later_experiment_needs_is_asked_for_before_any_run(coin, tmp_path, monkeypatch):

@@ -1,5 +1,7 @@
 """What would a new policy have earned? Off-policy value evaluation of logs of any size, with honest error bars."""
 
+from offpolicy import starting as _starting  # isort: split
+
 from offpolicy import namespace as _namespace
 from offpolicy import policies, theory
 from offpolicy._core import __version__
@@ -87,4 +89,4 @@ __all__ = [
     "theory",
 ]
 
-del _namespace
+del _namespace, _starting

@@ -15,11 +15,12 @@ from typing import Any, overload
 
 import polars as pl
 
-from offpolicy import polars_calls
+from offpolicy import polars_calls, scalars
 from offpolicy.annotated_logs import remember, tallies_of
 from offpolicy.annotator import MODELLED, Annotation, Annotator
 from offpolicy.columns import WRITTEN, Columns, PolicyColumns
 from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.polars_calls import naming_the_log
 from offpolicy.protocols import Policy, Setting, ValueModel
 from offpolicy.sources import FrameSource, open_log
 from offpolicy.successors import Successors
@@ -48,6 +49,7 @@ def annotate(
     threads: int | None = ...,
     domain: Setting | None = ...,
 ) -> Any: ...
+@naming_the_log
 def annotate(
     log: Any,
     policy: Policy | Sequence[Policy] | None = None,
@@ -104,6 +106,10 @@ def annotate(
     """
     if policy is None and model is None:
         raise UsageError("annotate needs a policy=, a model= or both")
+    if columns is not None:
+        scalars.instance("columns", columns, Columns, "Columns(reward=..., ...)")
+    first_step = None if first_step is None else scalars.whole("first_step", first_step, 0)
+    threads = scalars.threads(threads)
     source, columns = open_log(log), columns or Columns()
     annotations = _annotations(policy, model, columns, into, domain)
     asked = [one for annotation in annotations for one in (annotation.model, annotation.policy)]
@@ -113,7 +119,7 @@ def annotate(
     episode = columns.find("episode", source.columns)
     query = source.lazy()
     if first_step is None:
-        first = query.select(step).head(1).collect()
+        first = query.select(polars_calls.column(step)).head(1).collect()
         first_step = int(first[step][0]) if first.height and first[step][0] is not None else 0
     if first_step not in (0, 1):
         raise UsageError(f"steps count from 0 or from 1, but column {step!r} begins with {first_step}")
@@ -127,7 +133,8 @@ def annotate(
     annotator = Annotator(annotations, states, action, step, episode, first_step, threads, ratio)
     inputs += added
     if isinstance(source, FrameSource):
-        made = source.frame.with_columns(annotator(query.select(inputs).collect()).get_columns())
+        rows = query.select(polars_calls.exactly(inputs)).collect()
+        made = source.frame.with_columns(annotator(rows).get_columns())
         return remember(made, *tallies_of(log), annotator.tally)
 
     outputs = [name for annotation in annotations for name in annotation.outputs.values()]
@@ -146,6 +153,11 @@ def _annotations(policy: Any, model: Any, columns: Columns, into: Any, domain: S
     """One for each policy."""
     if into is None or isinstance(into, PolicyColumns):
         return [Annotation(policy, model, _outputs(policy, model, columns, into, domain))]
+    if not isinstance(into, Sequence) or not all(isinstance(each, PolicyColumns) for each in into):
+        raise UsageError(f"into= takes PolicyColumns(...), or one for each policy, not {scalars.shown(into)}")
+    for name, many in (("policy", policy), ("model", model)):
+        if many is not None and not isinstance(many, Sequence):
+            raise UsageError(f"into= has {len(into)} entries, so that {name}= must have as many")
     policies, models = (list(many) if many is not None else [None] * len(into) for many in (policy, model))
     if not len(into) == len(policies) == len(models):
         raise UsageError(f"into= has {len(into)} entries, policy= {len(policies)} and model= {len(models)}")

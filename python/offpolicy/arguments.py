@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import Any
 
 from offpolicy import plugins
@@ -16,6 +13,7 @@ from offpolicy.grid import Grid
 from offpolicy.parted_log import Parts
 from offpolicy.plan import BEHAVIOR, TARGET, Settings
 from offpolicy.protocols import ModelFitter, Policy, Setting
+from offpolicy.scalars import at_least_0, is_number, shown, text, whole
 
 #: `behavior=` to count actions in the cells of the domain's grid.
 COUNTS = "counts"
@@ -25,7 +23,7 @@ MEMBERS = ("name", "state_columns", "actions", "horizon", "discount", "reward_ra
 
 def read_parts(folds: Any, train_fraction: Any, seed: int) -> Parts:
     """k folds, 2 by default, or the two parts of a split."""
-    whole("seed", seed)
+    seed = whole("seed", seed)
     if train_fraction is None:
         count = 2 if folds is None else whole("folds", folds, 2, "the number of episodes")
         if count > MOST_FOLDS:
@@ -39,29 +37,8 @@ def read_parts(folds: Any, train_fraction: Any, seed: int) -> Parts:
 def read_fraction(train_fraction: Any) -> float:
     """How much of a log goes to a model: some of it, but not all."""
     if not (is_number(train_fraction) and 0 < train_fraction < 1):
-        raise UsageError(f"train_fraction must be between 0 and 1, not {train_fraction!r}")
+        raise UsageError(f"train_fraction must be between 0 and 1, not {shown(train_fraction)}")
     return float(train_fraction)
-
-
-def is_number(value: Any) -> bool:
-    """A real one of any type, and no truth value."""
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def at_least_0(name: str, number: Any) -> float:
-    """A finite number of any type, not below 0."""
-    if not (is_number(number) and 0 <= number < math.inf):
-        raise UsageError(f"{name} must be at least 0 and finite, not {number!r}")
-    return float(number)
-
-
-def whole(name: str, number: Any, least: int | None = None, most: str = "") -> int:
-    """A whole number of any type, not below the least."""
-    wrong = isinstance(number, bool) or not hasattr(number, "__index__")
-    if wrong or (least is not None and number < least):
-        start = "" if least is None else f" of at least {least}" if not most else f" from {least} to {most}"
-        raise UsageError(f"{name} must be a whole number{start}, not {number!r}")
-    return operator.index(number)
 
 
 def read_policies(policy: Any, argument: str = "policy") -> dict[str, Policy]:
@@ -78,7 +55,8 @@ def read_policies(policy: Any, argument: str = "policy") -> dict[str, Policy]:
         if name == BEHAVIOR:
             raise UsageError(f"{BEHAVIOR!r} is the name of the behaviour policy; choose another for a target policy")
         if not isinstance(name, str):
-            raise UsageError(f"policies have names, and {name!r} is none")
+            raise UsageError(f"policies have names, and {shown(name)} is none")
+        text("the name of a policy", name)
         if not callable(getattr(each, "probabilities", None)):
             raise UsageError(
                 f"policy {name!r} needs a method probabilities(states, step), which {type(each).__name__} has not"
@@ -113,7 +91,9 @@ def read_behavior(behavior: Any, smoothing: Any) -> dict[str, Any] | None:
     if callable(getattr(behavior, "predict_proba", None)):
         return {"classifier": behavior} | added
     if not isinstance(behavior, str) or behavior != COUNTS:
-        raise UsageError(f"behavior= takes {COUNTS!r}, an op.Grid or a classifier with predict_proba, not {behavior!r}")
+        raise UsageError(
+            f"behavior= takes {COUNTS!r}, an op.Grid or a classifier with predict_proba, not {shown(behavior)}"
+        )
     return added
 
 
@@ -121,7 +101,7 @@ def read_estimators(estimators: Any, beside: Sequence[str]) -> list[str] | None:
     """The ids, with those that are reported beside; None for all."""
     if estimators is None:
         return None
-    return check_ids([*([estimators] if isinstance(estimators, str) else estimators), *beside])
+    return check_ids([*check_ids(estimators), *beside])
 
 
 class Revised:
@@ -157,12 +137,9 @@ def read_domain(domain: Any, horizon: Any, discount: Any) -> Setting:
 
 def read_settings(domain: Setting, baseline: float | None, truncation: str | None) -> Settings:
     """The numbers of the evaluations to come, with the domain's horizon and discount; one of NumPy's will do."""
-    horizon: Any = domain.horizon
-    if hasattr(horizon, "__index__") and not isinstance(horizon, bool):
-        horizon = operator.index(horizon)
-    if truncation not in (None, "as-terminal"):
-        raise UsageError(f"truncation must be 'as-terminal' or None where models are fitted, not {truncation!r}")
-    return Settings(domain.discount, horizon, baseline, truncation=truncation)
+    if truncation is not None and not (isinstance(truncation, str) and truncation == "as-terminal"):
+        raise UsageError(f"truncation must be 'as-terminal' or None where models are fitted, not {shown(truncation)}")
+    return Settings(domain.discount, domain.horizon, baseline, truncation=truncation)
 
 
 def described_behavior(behavior: Any, smoothing: float) -> dict[str, Any]:

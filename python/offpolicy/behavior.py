@@ -26,16 +26,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from offpolicy.arguments import at_least_0
 from offpolicy.columns import ESTIMATED, SCORE, Columns
 from offpolicy.errors import OffPolicyError, UsageError
-from offpolicy.folds import fold_of
+from offpolicy.folds import MOST_FOLDS, fold_of
 from offpolicy.grid import Grid, check_table
 from offpolicy.logistic_score import LogisticScore
+from offpolicy.polars_calls import naming_the_log
 from offpolicy.policies import FromClassifier
 from offpolicy.protocols import Actions, Floats, Setting, States
+from offpolicy.scalars import at_least_0, instance, shown, whole
 from offpolicy.sources import FrameSource, open_log
 from offpolicy.transitions import Transitions, transitions
+from offpolicy.visible import visible
 
 Folds: TypeAlias = NDArray[np.int64]
 FoldOf: TypeAlias = Callable[[pl.Series], Folds]
@@ -65,6 +67,7 @@ def estimate_behavior(
     seed: int = ...,
     columns: Columns | None = ...,
 ) -> Any: ...
+@naming_the_log
 def estimate_behavior(
     log: Any,
     domain: Setting,
@@ -115,8 +118,13 @@ def estimate_behavior(
     >>> op.evaluate(found.with_columns(target_prob=0.5)).notes
     ["...(column 'behavior_prob_hat'): standard errors account for the estimation (counts in 5 cells), ..."]
     """
-    if folds < 1:
-        raise UsageError(f"folds must be at least 1, not {folds}")
+    folds, seed = whole("folds", folds, 1, limit=MOST_FOLDS), whole("seed", seed)
+    if columns is not None:
+        instance("columns", columns, Columns, "Columns(reward=..., ...)")
+    if aggregate is not None:
+        instance("aggregate", aggregate, Grid, "op.Grid(...)")
+    if classifier is not None and not callable(getattr(classifier, "fit", None)):
+        raise UsageError(f"classifier= takes an object with fit and predict_proba, not {shown(classifier)}")
     smoothing = at_least_0("smoothing", smoothing)
     source = open_log(log)
     query = source.frame if isinstance(source, FrameSource) else source.lazy()
@@ -235,7 +243,7 @@ def _folded(
         legal = domain.legal(batch.states)[np.arange(len(batch.actions)), batch.actions]
         if not legal.all():
             row = int(np.argmin(legal))
-            where = f"episode {batch.episodes[row]}, step {batch.steps[row]}"
+            where = f"episode {visible(str(batch.episodes[row]))}, step {batch.steps[row]}"
             raise OffPolicyError(
                 f"{where}: action {batch.actions[row]} is not legal in the state {batch.states[row]}; mend the log, or "
                 "legal() of the domain"

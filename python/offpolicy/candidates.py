@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from offpolicy import plugins
-from offpolicy.arguments import is_number
 from offpolicy.errors import PluginError, UsageError
 from offpolicy.plan import BEHAVIOR
 from offpolicy.protocols import Candidate, Generator, ModelFitter, Policy, Setting
+from offpolicy.scalars import is_number
 
 
 def find_candidates(

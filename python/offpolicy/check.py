@@ -9,10 +9,12 @@ from typing import Any
 
 import polars as pl
 
+from offpolicy import scalars
 from offpolicy.columns import Columns, PolicyColumns
-from offpolicy.evaluate import check_choice, check_size
+from offpolicy.evaluate import check_types
 from offpolicy.findings import Findings
 from offpolicy.plan import Plan, Settings, find_policies, ratio_checks
+from offpolicy.polars_calls import naming_the_log
 from offpolicy.problem import Problem, ProblemKind
 from offpolicy.scanner import ProgressFunction, Scanner
 from offpolicy.sources import open_log
@@ -76,6 +78,7 @@ def _text(episode: int | str | None) -> str | None:
     return None if episode is None else str(episode)
 
 
+@naming_the_log
 def check(
     log: Any,
     *,
@@ -98,16 +101,17 @@ def check(
     >>> print(report.problems[0])  # doctest: +ELLIPSIS
     frame, row 0, episode 0, step 0: reward = NaN: NaN is not a value; mend the column where it is made; ... [nan]
     """
-    check_choice("order", order, ("sorted", "any"))
-    check_size("limit", limit)
-    check_size("threads", threads)
+    scalars.choice("order", order, ("sorted", "any"))
+    limit, threads = scalars.whole("limit", limit, 1, limit=scalars.MOST_ROWS), scalars.threads(threads)
+    check_types(columns, policies)
+    settings = Settings(horizon=horizon, density=density, problem_limit=limit)
     source = open_log(log)
     columns = (columns or Columns()).with_estimates(source.columns)
     for role in ("episode", "step", "reward"):
         columns.need(role, source.columns)
     behavior = columns.find("behavior_prob", source.columns)
     found = find_policies(source.columns, columns, policies)
-    checks = ratio_checks(density)
+    checks = ratio_checks(settings.density)
     extra = [(behavior, checks["behavior_prob"])] if behavior else []
     for policy in found:
         for form in (policy.ratio or {}).values():
@@ -117,7 +121,7 @@ def check(
             extra.append((name, "non-negative" if role == "transition_ratio" else "finite"))
     plan = Plan(
         columns=columns,
-        settings=Settings(horizon=horizon, density=density, problem_limit=limit),
+        settings=settings,
         terminal=columns.find("terminal", source.columns),
         truncated=columns.find("truncated", source.columns),
         policies=found,

@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from offpolicy import polars_calls
 from offpolicy.columns import Columns, instead_of
 from offpolicy.errors import SHOWN, BadLogError, MissingColumnError, WrongTypeError
 from offpolicy.interruptible import interruptible
@@ -140,6 +141,10 @@ def _by_episode(source: Source, episode: str, names: Sequence[str]) -> tuple[pl.
     """Return the least and the largest id of columns in each episode, how many are null, and the columns' types."""
 
     def read(go_on: Callable[[], None]) -> tuple[pl.DataFrame, pl.Schema]:
+        with polars_calls.reading(source):
+            return found(go_on)
+
+    def found(go_on: Callable[[], None]) -> tuple[pl.DataFrame, pl.Schema]:
         parts, schema, ids = [], pl.Schema(), list[str]()
         for frame in source.frames(list(dict.fromkeys([episode, *names])), ROWS):
             go_on()
@@ -159,7 +164,7 @@ def _by_episode(source: Source, episode: str, names: Sequence[str]) -> tuple[pl.
 
 def as_key(name: str, dtype: pl.DataType) -> pl.Expr:
     """Return a column of ids whose values compare as they are written."""
-    return pl.col(name).cast(pl.String) if dtype in TEXTS else pl.col(name)
+    return polars_calls.column(name).cast(pl.String) if dtype in TEXTS else polars_calls.column(name)
 
 
 def _problems(source: Source, columns: Columns, column: str, episodes: pl.Series) -> list[Problem]:
@@ -169,8 +174,8 @@ def _problems(source: Source, columns: Columns, column: str, episodes: pl.Series
         schema = piece.collect_schema()
         some = piece.select(
             as_key(columns.episode, schema[columns.episode]).cast(episodes.dtype).alias("episode"),
-            pl.col(columns.step).cast(pl.Int64).alias("step"),
-            pl.col(column).cast(pl.String).alias("value"),
+            polars_calls.column(columns.step).cast(pl.Int64).alias("step"),
+            polars_calls.column(column).cast(pl.String).alias("value"),
             pl.lit(name).alias("file"),
         )
         rows.append(some.filter(pl.col("episode").is_in(episodes.implode())).collect(engine="streaming"))

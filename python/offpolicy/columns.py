@@ -12,6 +12,7 @@ import polars as pl
 
 from offpolicy.errors import MissingColumnError, UsageError
 from offpolicy.protocols import Setting
+from offpolicy.scalars import number, shown, text
 
 #: Columns of a log that a message lists.
 LISTED = 20
@@ -55,6 +56,18 @@ class Columns:
     state: tuple[str, ...] = ()
     behavior_logprob: str = "behavior_logprob"
     target_logprob: str = "target_logprob"
+
+    def __post_init__(self) -> None:
+        """Refuse names that are no text."""
+        for field in dataclasses.fields(self):
+            name = getattr(self, field.name)
+            if field.name != "state" and not (name is None and field.name in ("terminal", "truncated")):
+                text(f"Columns: {field.name}", name)
+        if isinstance(self.state, str) or not isinstance(self.state, Sequence):
+            raise UsageError(
+                f"Columns: state must be the names of columns, such as ('x', 'y'), not {shown(self.state)}"
+            )
+        object.__setattr__(self, "state", tuple(text("Columns: a name in state", name) for name in self.state))
 
     @classmethod
     def of(cls, domain: Setting) -> Columns:
@@ -148,10 +161,13 @@ class PolicyColumns:
 
     def __post_init__(self) -> None:
         """Refuses combinations without a meaning."""
+        for field in dataclasses.fields(self):
+            if field.name != "alpha" and getattr(self, field.name) is not None:
+                text(f"PolicyColumns: {field.name}", getattr(self, field.name))
         if (self.mixture_of is None) != (self.alpha is None):
             raise UsageError("a mixture needs both mixture_of= and alpha=")
-        if self.alpha is not None and not 0 <= self.alpha <= 1:
-            raise UsageError(f"alpha must be between 0 and 1, not {self.alpha}")
+        if self.alpha is not None:
+            object.__setattr__(self, "alpha", number("alpha", self.alpha, 0, 1, "between 0 and 1"))
         if sum(x is not None for x in (self.target_prob, self.target_logprob, self.ratio, self.mixture_of)) > 1:
             raise UsageError("give one of target_prob=, target_logprob=, ratio= and mixture_of=")
         if all(getattr(self, field.name) is None for field in dataclasses.fields(self)):

@@ -12,15 +12,17 @@ import numpy as np
 import polars as pl
 
 from offpolicy import _core, plotting
-from offpolicy.arguments import is_number, read_domain, read_fitter, read_policies, whole
+from offpolicy.arguments import read_domain, read_fitter, read_policies
 from offpolicy.errors import UsageError
 from offpolicy.estimators import ESTIMATORS, check_ids
 from offpolicy.experiments import figures
 from offpolicy.experiments.comparison import Comparison, Estimator, needs_model, true_values
 from offpolicy.experiments.errors import summary
-from offpolicy.experiments.runs import Run, complete
+from offpolicy.experiments.runs import complete
+from offpolicy.experiments.runs_file import Run
 from offpolicy.files import write_json
 from offpolicy.protocols import Domain, ModelFitter, Policy
+from offpolicy.scalars import MOST_THREADS, is_number, number, whole
 from offpolicy.scratch import ScratchFolder
 
 
@@ -119,10 +121,12 @@ def compare(
     targets = read_policies(policies, "policies")
     ids, functions = _estimators(estimators)
     fit = read_fitter(fitter) if functions or needs_model(ids) else None
-    numbers = _sizes(sizes, whole("folds", folds, 2) if fit else 1)
-    limits = {"runs": (runs, 1), "workers": (workers, 1), "seed": (seed, 0), "truth_episodes": (truth_episodes, 2)}
-    for name, (number, least) in limits.items():
-        whole(name, number, least)
+    runs, seed = whole("runs", runs, 1), whole("seed", seed, 0)
+    workers = whole("workers", workers, 1, limit=MOST_THREADS)
+    truth_episodes = whole("truth_episodes", truth_episodes, 2)
+    folds = whole("folds", folds, 2) if fit else folds
+    baseline = None if baseline is None else number("baseline", baseline)
+    numbers = _sizes(sizes, folds if fit else 1)
     experiment = Comparison(world, targets, ids, functions, numbers, fit, folds, baseline)
     known = _known(truth, targets) if truth is not None else true_values(world, targets, truth_episodes, seed)
     scratch = ScratchFolder() if out is None else None

@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from offpolicy import intervals
+from offpolicy import intervals, scalars
 from offpolicy.annotator import MODELLED
 from offpolicy.arguments import (
     behavior_of,
@@ -40,10 +40,9 @@ from offpolicy.cross_fitted import CrossFit, Fold
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
 from offpolicy.evaluate import (
     NoWeightError,
-    check_choice,
     check_cluster,
     check_continuing,
-    check_size,
+    check_types,
     evaluate,
 )
 from offpolicy.evaluation import Evaluation
@@ -51,6 +50,7 @@ from offpolicy.log_probabilities import with_behavior
 from offpolicy.parted_log import TEST, TRAIN, PartedLog, Parts, Stored
 from offpolicy.plan import TARGET, Plan, Settings, choose_estimators, lacking, ratio_checks
 from offpolicy.plan import Policy as TargetPolicy
+from offpolicy.polars_calls import naming_the_log
 from offpolicy.probabilities import renormalised
 from offpolicy.protocols import Model, ModelFitter, Policy, Setting
 from offpolicy.scanner import ProgressFunction, Scanner
@@ -60,6 +60,7 @@ from offpolicy.tidy import tidy
 from offpolicy.transition_ratio import RatioOfFolds
 
 
+@naming_the_log
 def cross_fit(
     log: Any,
     domain: str | Setting,
@@ -151,9 +152,10 @@ def cross_fit(
     (True, True)
     """
     intervals.check(interval, confidence)
-    check_choice("order", order, ("sorted", "any"))
-    check_choice("transition_ratio", transition_ratio, (True, False))
-    check_size("threads", threads)
+    check_types(columns, None, bounds)
+    scalars.choice("order", order, ("sorted", "any"))
+    transition_ratio, threads = scalars.flag("transition_ratio", transition_ratio), scalars.threads(threads)
+    continuing = scalars.flag("continuing", continuing)
     parts = read_parts(folds, train_fraction, seed)
     policies, fit = read_policies(policy), read_fitter(fitter)
     wanted = read_estimators(estimators, beside=[] if train_fraction is None else ["reg"])

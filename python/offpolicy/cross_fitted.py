@@ -28,7 +28,7 @@ from offpolicy.estimators import NEEDS
 from offpolicy.evaluation import Evaluation
 from offpolicy.intervals import Interval, auto
 from offpolicy.intervals.sketch import Sketch
-from offpolicy.printing import whole_tables
+from offpolicy.printing import readable, whole_tables
 from offpolicy.verdict import Verdict
 
 #: Folds that a sentence lists, and sentences.
@@ -155,7 +155,7 @@ class CrossFit:
     def __str__(self) -> str:
         """The evaluation, then the folds."""
         with whole_tables():
-            return f"{self.evaluation}\n{self.folds}"
+            return f"{self.evaluation}\n{readable(self.folds)}"
 
     def __getitem__(self, key: str | tuple[str, str]) -> Estimate:
         """A pooled estimate by estimator, or by policy and estimator."""

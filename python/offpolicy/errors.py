@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from offpolicy.problem import Problem, ProblemKind, kinds_of
+from offpolicy.visible import visible, visible_lines
 
 #: Problems that are told of one batch of rows.
 SHOWN = 20
@@ -17,6 +18,10 @@ class OffPolicyError(ValueError):
     >>> issubclass(op.BadLogError, op.OffPolicyError) and issubclass(op.OffPolicyError, ValueError)
     True
     """
+
+    def __str__(self) -> str:
+        """Return the message, in which nothing moves a terminal; what comes from a log has no line of its own in it."""
+        return visible_lines(super().__str__())
 
 
 class UsageError(OffPolicyError):
@@ -68,7 +73,7 @@ class BadFileError(OffPolicyError):
     def __init__(self, file: str, why: str) -> None:
         """Names the file and why it cannot be read."""
         self.file = file
-        super().__init__(f"{file}: {why}")
+        super().__init__(visible(f"{file}: {why}"))
 
 
 class TooLargeError(OffPolicyError):

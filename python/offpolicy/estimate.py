@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from offpolicy import intervals
+from offpolicy import intervals, scalars
 from offpolicy.bounds import Bounds, Range, Terms
-from offpolicy.errors import UsageError
 from offpolicy.intervals import Interval
 from offpolicy.intervals.nonnegative import sketch_of
 from offpolicy.intervals.request import REPLICATES, Request
@@ -89,7 +88,9 @@ class Estimate:
         >>> wide.low < narrow.low < narrow.high < wide.high
         True
         """
-        request = self._request(method, confidence, bounds, side, replicates=replicates, seed=seed)
+        request = self._request(
+            method, confidence, bounds, side, replicates=replicates, seed=scalars.whole("seed", seed)
+        )
         none = "the estimate has no value" if self.value is None else None
         return intervals.interval(request, self.withheld or none)
 
@@ -114,8 +115,7 @@ class Estimate:
         True
         """
         for name, word, words in (("side", side, ("lower", "upper")), ("by", by, ("rewards", "ratios"))):
-            if word not in words:
-                raise UsageError(f"{name} must be one of {', '.join(map(repr, words))}, not {word!r}")
+            scalars.choice(name, word, words)
         request = self._request("betting", None, bounds, side)
         intervals.METHODS[request.method].check(request)
         return sketch_of(request, side, by)
@@ -123,6 +123,8 @@ class Estimate:
     def _request(
         self, method: str | None, confidence: float | None, bounds: Bounds | None, side: str, **options: Any
     ) -> Request:
+        if bounds is not None:
+            scalars.instance("bounds", bounds, Bounds, "Bounds(reward=(lowest, highest), ...)")
         return Request(
             method=self.settings.method if method is None else method,
             policy=self.policy,

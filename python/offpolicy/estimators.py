@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from offpolicy.errors import UsageError
+from offpolicy.scalars import shown
 
 ESTIMATORS = ("mc", "is", "step-is", "wis", "step-wis", "reg", "dr", "dr-bsl", "dr-v2", "wdr", "magic")
 
@@ -40,9 +41,12 @@ TRUSTING = frozenset({"dr-v2"})
 AVERAGED = tuple(name for name in ESTIMATORS if name not in WEIGHTED | UNWEIGHTED)
 
 
-def check_ids(ids: Iterable[str]) -> list[str]:
+def check_ids(ids: str | Iterable[str]) -> list[str]:
     """The ids in their order, without repeats; an unknown one is refused with a suggestion."""
-    chosen = list(dict.fromkeys(ids))
+    given = [ids] if isinstance(ids, str) else list(ids) if isinstance(ids, Iterable) else None
+    if given is None or not all(isinstance(name, str) for name in given):
+        raise UsageError(f"estimators are ids such as 'dr', not {shown(ids)}; there are {', '.join(ESTIMATORS)}")
+    chosen = list(dict.fromkeys(given))
     for name in chosen:
         if name not in ESTIMATORS:
             if "," in str(name):
@@ -51,7 +55,7 @@ def check_ids(ids: Iterable[str]) -> list[str]:
                 )
             close = get_close_matches(name, ESTIMATORS, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(ESTIMATORS)}"
-            raise UsageError(f"no estimator {name!r}; {hint}")
+            raise UsageError(f"no estimator {shown(name)}; {hint}")
     if not chosen:
         raise UsageError(f"name at least one estimator of {', '.join(ESTIMATORS)}")
     return chosen

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from offpolicy import _core, evaluation, intervals
+from offpolicy import _core, evaluation, intervals, scalars
 from offpolicy.annotated_logs import Counting
 from offpolicy.bounds import Bounds, Terms
 from offpolicy.clusters import SOMEBODY, Clusters, hints
@@ -22,6 +21,7 @@ from offpolicy.estimators import BLENDED, WEIGHTED, check_ids
 from offpolicy.evaluation import Evaluation
 from offpolicy.log_probabilities import LogRatios
 from offpolicy.plan import BEHAVIOR, Plan, Settings, choose_estimators, find_policies, left_out
+from offpolicy.polars_calls import naming_the_log
 from offpolicy.probabilities import renormalised
 from offpolicy.samples import Samples
 from offpolicy.scanner import MapFunction, ProgressFunction, Scanner
@@ -31,6 +31,7 @@ from offpolicy.tidy import tidy
 from offpolicy.truncation import Cut, mend, with_checks
 
 
+@naming_the_log
 def evaluate(
     log: Any,
     *,
@@ -95,7 +96,8 @@ def evaluate(
     density
         Probabilities are densities, which may exceed 1.
     order, dedupe
-        `order="any"` sorts the log first; `dedupe="identical"` sorts it too and drops rows that are there twice.
+        `order="any"` sorts the log first; `dedupe="identical"` sorts it too and drops rows that are there twice. Both
+        use Polars, whose threads a fork does not copy: start processes by "spawn" or "forkserver".
     truncation
         `"as-terminal"` takes episodes that were cut off as ended; `"bootstrap"` adds what the model expects of their
         later steps, and needs `q_hat` and `r_hat`; `"reduce-horizon"` evaluates the first steps that all of them have.
@@ -121,17 +123,17 @@ def evaluate(
     True
     """
     intervals.check(interval, confidence)
-    check_choice("order", order, ("sorted", "any"))
-    check_choice("dedupe", dedupe, (None, "identical"))
-    check_choice("passes", passes, (1, 2))
-    check_size("threads", threads)
-    check_size("batch_rows", batch_rows)
+    scalars.choice("order", order, ("sorted", "any"))
+    scalars.choice("dedupe", dedupe, (None, "identical"))
+    passes = scalars.whole("passes", passes, 1, limit=2)
+    threads, batch_rows = scalars.threads(threads), scalars.size("batch_rows", batch_rows)
+    check_types(columns, policies, bounds)
+    settings = Settings(discount, horizon, baseline, density, truncation)
+    discount, horizon, baseline, density = settings.discount, settings.horizon, settings.baseline, settings.density
+    diagnostics, paired = scalars.flag("diagnostics", diagnostics), scalars.flag("paired", paired)
+    continuing = scalars.flag("continuing", continuing)
     check_cluster(cluster, passes)
     check_paired(paired, cluster, truncation)
-    _check_types(columns, policies)
-    if horizon is not None and not isinstance(horizon, bool) and hasattr(horizon, "__index__"):
-        horizon = operator.index(horizon)  # NumPy's integers too
-    settings = Settings(discount, horizon, baseline, density, truncation)
     check_continuing(continuing, discount, bounds)
     counting = Counting.of(log)
     source = open_log(log)
@@ -243,7 +245,6 @@ def evaluate(
 
 def check_continuing(continuing: bool, discount: float, bounds: Bounds | None) -> None:
     """Refuse to bound what follows after the horizon without a discount below 1 and a range of rewards."""
-    check_choice("continuing", continuing, (True, False))
     if continuing and discount >= 1:
         raise UsageError(f"continuing=True needs a discount below 1, not {discount:g}: later rewards have no bound")
     if continuing and bounds is None:
@@ -272,7 +273,6 @@ def _paired(
 
 def check_paired(paired: bool, cluster: str | None, truncation: str | None) -> None:
     """Refuse differences from the logged policy where their errors would not be known."""
-    check_choice("paired", paired, (True, False))
     if paired and truncation == "bootstrap":
         raise UsageError(
             'paired=True cannot be had with truncation="bootstrap": rewards that a model adds are not what the logged '
@@ -284,11 +284,14 @@ def check_paired(paired: bool, cluster: str | None, truncation: str | None) -> N
         )
 
 
-def _check_types(columns: Any, policies: Any) -> None:
-    if columns is not None and not isinstance(columns, Columns):
-        raise UsageError(f"columns= takes Columns(reward=..., ...), not {type(columns).__name__}")
-    if policies is not None and not isinstance(policies, Mapping):
-        raise UsageError(f"policies= takes a mapping of names to PolicyColumns, not {type(policies).__name__}")
+def check_types(columns: Any, policies: Any, bounds: Any = None) -> None:
+    """Refuse what is none of our objects where one is needed."""
+    if columns is not None:
+        scalars.instance("columns", columns, Columns, "Columns(reward=..., ...)")
+    if policies is not None:
+        scalars.instance("policies", policies, Mapping, "a mapping of names to PolicyColumns")  # type: ignore[type-abstract]
+    if bounds is not None:
+        scalars.instance("bounds", bounds, Bounds, "Bounds(reward=(lowest, highest), ...)")
     for name, chosen in (policies or {}).items():
         if not isinstance(chosen, PolicyColumns):
             hint = f"PolicyColumns(target_prob={chosen!r})" if isinstance(chosen, str) else "PolicyColumns(...)"
@@ -298,7 +301,7 @@ def _check_types(columns: Any, policies: Any) -> None:
 def check_cluster(cluster: Any, passes: int = 2) -> None:
     """Refuses what is no name, and a single reading."""
     if cluster is not None and not isinstance(cluster, str):
-        raise UsageError(f"cluster= takes the name of a column, not {cluster!r}")
+        raise UsageError(f"cluster= takes the name of a column, not {scalars.shown(cluster)}")
     if cluster is not None and passes == 1:
         raise UsageError("cluster= adds up influence values, which are known after a second reading: it needs passes=2")
 
@@ -333,18 +336,6 @@ def _for_one_pass(plan: Plan, explicit: bool, remarks: list[str]) -> Plan:
     return plan
 
 
-def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
-    """Refuses what is not one of the choices."""
-    if value not in choices:
-        raise UsageError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
-
-
-def check_size(name: str, value: int | None) -> None:
-    """Refuses what is not a positive whole number."""
-    if value is not None and not (isinstance(value, int) and value >= 1):
-        raise UsageError(f"{name} must be a whole number of at least 1, not {value!r}")
-
-
 def make_plan(
     available: Sequence[str],
     columns: Columns,
@@ -357,7 +348,7 @@ def make_plan(
         raise UsageError(f"the log has more than one column {repeated[0]!r}")
     for role in ("episode", "step", "reward"):
         columns.need(role, available)
-    asked = None if estimators is None else check_ids([estimators] if isinstance(estimators, str) else estimators)
+    asked = None if estimators is None else check_ids(estimators)
     chosen = choose_estimators(find_policies(available, columns, policies), asked, settings.baseline)
     return Plan(
         columns=columns,

@@ -17,8 +17,11 @@ from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.estimate import Estimate, IntervalSettings
 from offpolicy.estimators import ESTIMATORS, UNWEIGHTED
 from offpolicy.plan import BEHAVIOR
+from offpolicy.printing import readable
 from offpolicy.samples import Samples
+from offpolicy.scalars import shown
 from offpolicy.verdict import Verdict, best, judge, judge_estimate, none_of, unweighted, worst
+from offpolicy.visible import visible
 
 
 @dataclass(frozen=True)
@@ -51,11 +54,14 @@ class Evaluation:
     def __str__(self) -> str:
         """The verdict, the table and the notes."""
         with pl.Config(tbl_cols=-1, tbl_rows=-1, tbl_width_chars=160, tbl_hide_dataframe_shape=True):
-            return "\n".join([str(self.verdict), str(self.table), *self.notes])
+            return "\n".join([visible(str(self.verdict)), readable(self.table), *map(visible, self.notes)])
 
     def __getitem__(self, key: str | tuple[str, str]) -> Estimate:
         """An estimate by estimator, or by policy and estimator."""
-        policy, estimator = (None, key) if isinstance(key, str) else key
+        asked = (None, key) if isinstance(key, str) else key
+        if not (isinstance(asked, tuple) and len(asked) == 2 and all(isinstance(x, str | None) for x in asked)):
+            raise UsageError(f"ask for ev[estimator] or ev[policy, estimator], not {shown(key)}")
+        policy, estimator = asked
         return self._find(policy, estimator, "ev[{policy!r}, {estimator!r}]")
 
     def _find(self, policy: str | None, estimator: str, call: str) -> Estimate:
@@ -86,11 +92,11 @@ class Evaluation:
         >>> gain.std_error < ev["step-is"].std_error, gain.interval(0.95, "t", side="lower").low > 0
         (True, True)
         """
-        if against != BEHAVIOR:
+        if not isinstance(against, str) or against != BEHAVIOR:
             raise UsageError(
                 f"a policy can be compared with {BEHAVIOR!r}, the logged policy, alone; not with {against!r}"
             )
-        if policy == BEHAVIOR:
+        if isinstance(policy, str) and policy == BEHAVIOR:
             raise UsageError(f"{BEHAVIOR!r} is the logged policy itself; name the policy to compare with it first")
         estimate = self[policy, estimator]
         if self.paired is None:

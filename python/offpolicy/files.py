@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from offpolicy.scratch import ScratchFolder
 def whole_file(path: Path) -> Iterator[Path]:
     """A path to write to instead of `path`, which takes its place at the end; a reader sees the old file or the new.
 
-    Its folder is temporary and lies beside `path`; what else is put there goes too.
+    Its folder is temporary and lies beside `path`; what else is put there goes too. A file that is replaced leaves its
+    mode to the new one.
 
     >>> target = Path("text.txt")
     >>> with whole_file(target) as beside:
@@ -32,6 +34,8 @@ def whole_file(path: Path) -> Iterator[Path]:
         yield beside
         with beside.open("rb+") as file:
             os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            beside.chmod(stat.S_IMODE(path.stat().st_mode))
         beside.replace(path)
     finally:
         folder.remove()

@@ -20,8 +20,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from offpolicy import polars_calls
 from offpolicy.columns import Columns
 from offpolicy.errors import UsageError, WrongTypeError
+from offpolicy.polars_calls import naming_the_log
 from offpolicy.protocols import Floats
 from offpolicy.sources import FrameSource, Source, open_log
 
@@ -91,6 +93,7 @@ def fold(folds: int, column: str = "episode", seed: int = 0) -> pl.Expr:
     return expression(column, partial(fold_of, folds=folds, seed=seed), pl.Int64)
 
 
+@naming_the_log
 def split(
     log: Any, fraction: float, seed: int = 0, columns: Columns | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame] | tuple[pl.LazyFrame, pl.LazyFrame]:
@@ -127,7 +130,7 @@ def expression(column: str, function: Callable[[pl.Series], NDArray[Any]], dtype
     def apply(episodes: pl.Series) -> pl.Series:
         return pl.Series(episodes.name, function(episodes), dtype=dtype)
 
-    return pl.col(column).map_batches(apply, return_dtype=dtype, is_elementwise=True)
+    return polars_calls.column(column).map_batches(apply, return_dtype=dtype, is_elementwise=True)
 
 
 def _series(episodes: Any) -> pl.Series:

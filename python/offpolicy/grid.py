@@ -22,6 +22,7 @@ from offpolicy.aggregation import Aggregation
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.problem import Problem
 from offpolicy.protocols import Floats, States
+from offpolicy.scalars import shown, whole
 
 #: As many as an i64 can number; as many pairs (cell, action) as a table in the core can have.
 MOST_CELLS, MOST_PAIRS = 2**63 - 1, 2**32 - 1
@@ -73,6 +74,9 @@ class Grid:
 
     def __post_init__(self) -> None:
         """Fills in what was left out."""
+        if isinstance(self.size, str | bytes) or not isinstance(self.size, Sequence | np.ndarray):
+            raise UsageError(f"the size of a grid is a whole number for each coordinate, not {shown(self.size)}")
+        object.__setattr__(self, "size", tuple(whole("each size of a grid", n) for n in self.size))
         k = len(self.size)
         for name, default in (("low", 0), ("scale", 1.0), ("circular", False)):
             given = tuple(getattr(self, name)) or (default,) * k

@@ -22,7 +22,7 @@ from typing import Any
 
 import polars as pl
 
-from offpolicy import _core
+from offpolicy import _core, scalars
 from offpolicy.arguments import (
     behavior_of,
     described,
@@ -39,7 +39,7 @@ from offpolicy.candidates import find_candidates
 from offpolicy.columns import ESTIMATED, SCORE, Columns, PolicyColumns
 from offpolicy.errors import UsageError
 from offpolicy.estimators import AVERAGED, WEIGHTED, check_ids
-from offpolicy.evaluate import check_choice, check_size, evaluate
+from offpolicy.evaluate import check_types, evaluate
 from offpolicy.evaluation import Evaluation
 from offpolicy.folds import fold_of
 from offpolicy.improvement import SCHEMA, BehaviorValue, Improvement, at_least
@@ -49,6 +49,7 @@ from offpolicy.lower_bound import LowerBound
 from offpolicy.missing import refuse_what_is_missing
 from offpolicy.parted_log import default_names
 from offpolicy.plan import BEHAVIOR
+from offpolicy.polars_calls import naming_the_log
 from offpolicy.probabilities import renormalised
 from offpolicy.protocols import Generator, ModelFitter, Policy, Setting
 from offpolicy.scanner import ProgressFunction
@@ -62,6 +63,7 @@ PARTS = 2
 AGAINST, REQUIRED = ("difference", "value"), ("fragile", "reliable")
 
 
+@naming_the_log
 def improve(
     log: Any,
     domain: str | Setting,
@@ -143,16 +145,16 @@ def improve(
     >>> [round(row[name], 3) for name in ("value", "gain", "gain_error", "score")]
     [0.489, 0.498, 0.023, 0.452]
     """
+    check_types(columns, None, bounds)
     setting, columns = read_domain(domain, horizon, discount), columns or Columns()
     if bounds is None and interval is not None:
         bounds = Bounds.of(setting)
-    check_choice("against", against, AGAINST)
-    check_choice("require", require, REQUIRED)
+    scalars.choice("against", against, AGAINST)
+    scalars.choice("require", require, REQUIRED)
     bound = LowerBound.chosen(caution, interval, confidence, bounds, "gain" if against == "difference" else "V")
     check_estimator(estimator, baseline)
-    check_choice("order", order, ("sorted", "any"))
-    check_choice("transition_ratio", transition_ratio, (True, False))
-    check_size("threads", threads)
+    scalars.choice("order", order, ("sorted", "any"))
+    transition_ratio, threads = scalars.flag("transition_ratio", transition_ratio), scalars.threads(threads)
     source = with_behavior(open_log(log), columns)
     behavior = behavior_of(behavior, setting, columns.has_behavior(source.columns))
     refuse_what_is_missing(source, columns, setting, behavior, generator, fitter, estimator)

@@ -17,9 +17,10 @@ from offpolicy.files import write_json
 from offpolicy.intervals import PROMISES
 from offpolicy.lower_bound import LowerBound
 from offpolicy.plan import BEHAVIOR
-from offpolicy.printing import whole_tables
+from offpolicy.printing import readable, whole_tables
 from offpolicy.protocols import Policy
 from offpolicy.verdict import LEVELS, Verdict
+from offpolicy.visible import visible
 
 #: The files that `save` writes into a folder.
 DOCUMENT, FIGURE = "improvement.json", "improvement.svg"
@@ -187,7 +188,7 @@ class Improvement:
         said = [self.conclusion, self.promise, *([str(self.verdict)] if self.verdict else [])]
         shown = self.candidates.sort("rank", nulls_last=True, maintain_order=True)
         with whole_tables():
-            return "\n".join([*said, str(shown), *self.notes])
+            return "\n".join([*map(visible, said), readable(shown), *map(visible, self.notes)])
 
     def to_dict(self) -> dict[str, Any]:
         """The whole result with its provenance, ready for JSON; policies are told by their names.

@@ -19,13 +19,13 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from offpolicy import intervals
-from offpolicy.arguments import at_least_0, is_number
 from offpolicy.bounds import Bounds
 from offpolicy.difference import Difference
 from offpolicy.errors import UsageError
 from offpolicy.estimate import Estimate
 from offpolicy.intervals import Interval
 from offpolicy.intervals.rounding import no_spread
+from offpolicy.scalars import at_least_0, is_number
 
 CAUTION, CONFIDENCE = 1.0, 0.95
 NORMAL = NormalDist()

@@ -60,7 +60,7 @@ class PartedLog:
     def __init__(
         self, source: Source, columns: Columns, domain: Setting, parts: Parts, beside: Sequence[str] = ()
     ) -> None:
-        """Reads nothing yet, unless the log is a frame; columns `beside` those of the log are kept too."""
+        """Checks that files can be read; columns `beside` those of the log are kept too."""
         self.source, self.domain, self.states = source, domain, tuple(domain.state_columns)
         ids = columns.need("episode", source.columns)
         added = [*default_names(columns, domain, source.columns), expression(ids, parts.of, pl.Int64).alias(PART)]
@@ -77,6 +77,8 @@ class PartedLog:
         wanted = (*named, columns.behavior_prob, ESTIMATED, SCORE, *beside)
         available = ({*source.columns} | {role for role in ROLES if columns.renamed(role)}) - {*columns.unread}
         self.kept = [name for name in dict.fromkeys(wanted) if name in available]
+        roles = [name for role in ROLES if (name := getattr(columns, role)) is not None]
+        source.check_sound([*wanted, *roles, *columns.states(source.columns, self.states)])
         self.added: list[pl.Expr] = []
         self.renormalised = 0  # rows of probabilities that were divided by their sum
 
@@ -172,7 +174,7 @@ def default_names(columns: Columns, domain: Setting, available: list[str]) -> li
     for ours, theirs in zip(domain.state_columns, states, strict=True):
         pairs = ((ours, theirs), (f"next_{ours}", f"next_{theirs}"))
         renamed |= {name: column for name, column in pairs if name != column and column in available}
-    return [pl.col(column).alias(name) for name, column in renamed.items()]
+    return [polars_calls.column(column).alias(name) for name, column in renamed.items()]
 
 
 def written(columns: PolicyColumns) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from offpolicy import scalars
 from offpolicy.columns import ESTIMATED, Columns, PolicyColumns, instead_of, suggestion
 from offpolicy.crossing import Crossing
 from offpolicy.errors import MissingColumnError, UsageError
@@ -47,18 +48,16 @@ class Settings:
     problem_limit: int = 100
 
     def __post_init__(self) -> None:
-        """Refuses values outside their range."""
-        if not (isinstance(self.discount, int | float) and 0 <= self.discount <= 1):
-            raise UsageError(f"discount must be between 0 and 1, not {self.discount!r}")
-        if self.horizon is not None and not (type(self.horizon) is int and self.horizon >= 1):
-            raise UsageError(f"horizon must be a whole number of at least 1, not {self.horizon!r}")
-        if self.horizon is not None and self.horizon > LONGEST:
-            raise UsageError(f"horizon must be at most {LONGEST:,}, not {self.horizon:,}")
-        if self.baseline is not None and not abs(self.baseline) < float("inf"):
-            raise UsageError(f"baseline must be a finite number, not {self.baseline}")
-        if self.truncation not in (None, *TRUNCATIONS):
-            known = ", ".join(map(repr, TRUNCATIONS))
-            raise UsageError(f"truncation must be one of {known}, or None, not {self.truncation!r}")
+        """Take numbers of any library; refuse values outside their range."""
+        checked = {
+            "discount": scalars.number("discount", self.discount, 0, 1, "between 0 and 1"),
+            "horizon": scalars.size("horizon", self.horizon, LONGEST),
+            "baseline": None if self.baseline is None else scalars.number("baseline", self.baseline),
+            "density": scalars.flag("density", self.density),
+        }
+        scalars.choice("truncation", self.truncation, (*TRUNCATIONS, None))
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True)
@@ -224,7 +223,7 @@ def find_policies(
         raise UsageError("policies= names no policy")
     found: list[Policy] = []
     for name, chosen in policies.items():
-        if name == BEHAVIOR:
+        if scalars.text("the name of a policy", name) == BEHAVIOR:
             raise UsageError(f"{BEHAVIOR!r} is the name of the behaviour policy; choose another for a target policy")
         chosen.check(name, available)
         if chosen.mixture_of is not None:

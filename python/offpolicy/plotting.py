@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,12 @@ from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.files import whole_file
 
 FORMATS = ("svg", "png", "html", "json")
+#: What no picture can hold: control characters but tabs and ends of lines, halves of characters, and no characters.
+UNDRAWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
+#: Characters of a text in a picture.
+LONGEST = 400
+#: Parts of a description that are code, not text to draw.
+CODE = frozenset({"$schema", "expr", "filter", "calculate", "labelExpr", "test", "config"})
 
 
 class InScript(json.JSONEncoder):
@@ -51,6 +59,27 @@ def picture_format(path: Path) -> str:
     return found
 
 
+def drawable(part: Any) -> Any:
+    r"""Return a part of a chart's description in which every text can be drawn, in a time that nobody notices.
+
+    A control character ends the process in the writer of pictures, and a name of 100,000 characters takes minutes. Long
+    texts keep their beginning and get a checksum, so that different ones stay different.
+
+    >>> drawable({"text": ["a\x1b", "b"]})
+    {'text': ['a\\x1b', 'b']}
+    """
+    if isinstance(part, dict):
+        return {drawable(key): each if key in CODE else drawable(each) for key, each in part.items()}
+    if isinstance(part, list | tuple):
+        return [drawable(each) for each in part]
+    if not isinstance(part, str):
+        return part
+    text = UNDRAWABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), part)
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[:LONGEST]}… {blake2b(text.encode(), digest_size=4).hexdigest()}"
+
+
 def save(chart: Any, path: str | Path) -> None:
     """Writes an Altair chart, whole or not at all.
 
@@ -65,4 +94,7 @@ def save(chart: Any, path: str | Path) -> None:
     import altair
 
     with altair.data_transformers.enable("default", max_rows=None), whole_file(path) as beside:
+        described = chart.to_dict(validate=False)
+        if (clean := drawable(described)) != described:
+            chart = type(chart).from_dict(clean, validate=False)
         chart.save(str(beside), format=found, **OPTIONS.get(found, {}))

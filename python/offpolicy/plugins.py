@@ -20,6 +20,7 @@ from offpolicy import _core, builtin, hookspecs
 from offpolicy.columns import suggestion
 from offpolicy.errors import OffPolicyError, PluginError, UsageError
 from offpolicy.protocols import Domain, Generator, ModelFitter
+from offpolicy.scalars import text
 
 BUILTIN = "builtin"
 #: What each hook brings, in words.
@@ -108,6 +109,7 @@ class Registry:
 
     def find(self, hook: str, name: str) -> Callable[..., Any]:
         """The maker of that name."""
+        text(f"the name of a {KINDS[hook]}", name)
         owner = self._owner(hook, name)
         if owner is not None:
             return owner.brings[hook][name]

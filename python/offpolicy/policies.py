@@ -13,6 +13,7 @@ from offpolicy.aggregation import Aggregation
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.probabilities import TOLERANCE, checked, count
 from offpolicy.protocols import Floats, Policy, States, Step, ValueModel
+from offpolicy.scalars import number
 
 Legal: TypeAlias = Callable[[States], NDArray[np.bool_]]
 
@@ -89,8 +90,7 @@ class Mixture:
 
     def __post_init__(self) -> None:
         """Refuses an α that is no share."""
-        if not 0 <= self.alpha <= 1:
-            raise UsageError(f"alpha must be between 0 and 1, not {self.alpha}")
+        number("alpha", self.alpha, 0, 1, "between 0 and 1")
 
     def probabilities(self, states: States, step: Step) -> Floats:
         """The mixture, a row at a time."""
@@ -120,8 +120,7 @@ class EpsilonGreedy:
 
     def __post_init__(self) -> None:
         """Refuses an ε that is no share."""
-        if not 0 <= self.epsilon <= 1:
-            raise UsageError(f"epsilon must be between 0 and 1, not {self.epsilon}")
+        number("epsilon", self.epsilon, 0, 1, "between 0 and 1")
 
     def probabilities(self, states: States, step: Step) -> Floats:
         """ε shared by all legal actions, the rest to the best."""

@@ -4,6 +4,21 @@ from __future__ import annotations
 
 import polars as pl
 
+from offpolicy.forked import check_not_forked
+from offpolicy.visible import visible
+
+
+def readable(table: pl.DataFrame) -> str:
+    r"""Return a table as text, in which no name in it breaks a line or writes to a terminal.
+
+    >>> r"a\nb" in readable(pl.DataFrame({"policy": ["a\nb"]}))
+    True
+    """
+    check_not_forked()
+    texts = [name for name, dtype in table.schema.items() if dtype == pl.String]
+    columns = [pl.Series(name, [None if x is None else visible(x) for x in table[name]], pl.String) for name in texts]
+    return str(table.with_columns(columns))
+
 
 def whole_tables() -> pl.Config:
     """A context in which tables have all their rows and columns, and names are cut late.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from offpolicy.remedies import Done, remedy
+from offpolicy.visible import visible
 
 #: Problems of each kind that a message shows.
 EXAMPLES = 5
@@ -31,9 +32,9 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        """Where first, then what."""
+        """Where first, then what, in one line."""
         found = f"{self.found}: " if self.found else ""
-        return f"{self.where}: {found}{self.message} [{self.kind}]"
+        return visible(f"{self.where}: {found}{self.message} [{self.kind}]")
 
     @property
     def where(self) -> str:
@@ -41,12 +42,12 @@ class Problem:
         named = {"row": self.row, "episode": self.episode, "step": self.step}
         where = [self.file] if self.file else []
         where += [f"{name} {value}" for name, value in named.items() if value is not None]
-        return ", ".join(where) or "the log"
+        return visible(", ".join(where)) or "the log"
 
     @property
     def found(self) -> str:
         """The value that is wrong, and its column."""
-        return "" if self.column is None else f"{self.column} = {self.value}"
+        return "" if self.column is None else visible(f"{self.column} = {self.value}")
 
 
 @dataclass(frozen=True)

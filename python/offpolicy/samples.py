@@ -20,11 +20,13 @@ import polars as pl
 
 from offpolicy import _core, polars_calls
 from offpolicy.crossing import Crossing
-from offpolicy.errors import BadFileError, TooLargeError, UsageError
+from offpolicy.errors import TooLargeError, UsageError
 from offpolicy.estimators import BLENDED
+from offpolicy.forked import check_not_forked
 from offpolicy.plan import BEHAVIOR, Plan, Policy
 from offpolicy.protocols import Floats
 from offpolicy.sources import Source
+from offpolicy.visible import visible
 
 if TYPE_CHECKING:
     from offpolicy.clusters import Clusters
@@ -79,6 +81,7 @@ class Samples:
         return self._of_trajectories("influence", policy, estimator, None)
 
     def _of_trajectories(self, pass_name: str, policy: str, estimator: str, baseline: float | None) -> pl.DataFrame:
+        check_not_forked()
         if estimator in BLENDED:
             raise UsageError(
                 f"{estimator} has no values of single trajectories, of whose sums it is a blend: ask for wdr"
@@ -95,7 +98,7 @@ class Samples:
         episodes, values = whole.values(index)
         if None in values:
             episode = episodes[values.index(None)]
-            raise TooLargeError(f"the value of episode {episode} is beyond the range of f64")
+            raise TooLargeError(f"the value of episode {visible(str(episode))} is beyond the range of f64")
         return pl.DataFrame({"episode": episodes, "value": values}, strict=False)
 
     def steps(self, policy: str, *roles: str, horizon: int | None = None) -> Iterator[Steps]:
@@ -105,11 +108,9 @@ class Samples:
         """
         target = next(target for target in self.plan.policies if target.name == policy)
         names = {role: target.models.get(role, self.plan.columns.reward) for role in roles}
-        try:
+        with polars_calls.reading(self.source):  # whose reader is stricter than ours
             for frame in self._whole_episodes([*names.values()], self._ratio(target)):
                 yield from self._padded(frame, names, horizon)
-        except pl.exceptions.PolarsError as error:  # its reader is stricter than ours
-            raise BadFileError(", ".join(self.source.names), f"it cannot be read again: {error}") from None
 
     def _ratio(self, policy: Policy) -> pl.Expr:
         form = policy.ratio
@@ -120,19 +121,20 @@ class Samples:
             mixed: pl.Expr = (1 - alpha) * self._ratio(base) + alpha
             return mixed
         if "column" in form:
-            return pl.col(form["column"]["ratio"]).cast(pl.Float64)
+            return polars_calls.column(form["column"]["ratio"]).cast(pl.Float64)
         pair = form["probabilities"]
-        return pl.col(pair["target"]).cast(pl.Float64) / pl.col(pair["behavior"]).cast(pl.Float64)
+        target, behavior = polars_calls.exactly([pair["target"], pair["behavior"]])
+        return target.cast(pl.Float64) / behavior.cast(pl.Float64)
 
     def _whole_episodes(self, names: list[str], ratio: pl.Expr) -> Iterator[pl.DataFrame]:
         """Rows of whole trajectories. The first and last of a batch, and those that cross files, wait."""
-        keys = [self.plan.columns.episode, self.plan.columns.step]
-        waiting = []
-        columns = [*map(pl.col, keys), *(pl.col(name).cast(pl.Float64) for name in dict.fromkeys(names))]
+        key, step = self.plan.columns.episode, self.plan.columns.step
+        keys, waiting = polars_calls.exactly([key, step]), []
+        columns = [*keys, *(each.cast(pl.Float64) for each in polars_calls.exactly(list(dict.fromkeys(names))))]
         for piece in self.source.pieces():
             for frame in polars_calls.batches(piece.select(*columns, ratio.alias(_RATIO)), ROWS):
                 if not frame.is_empty():
-                    ids = frame[keys[0]]
+                    ids = frame[key]
                     outer = (ids == ids[0]) | (ids == ids[-1]) | self.crossing.among(ids)
                     waiting.append(frame.filter(outer))
                     yield frame.filter(~outer)

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from offpolicy import polars_calls
 from offpolicy.clusters import as_key
 from offpolicy.columns import SCORE
 from offpolicy.intervals.exact_sums import exact_dot, in_units
@@ -94,7 +95,7 @@ class ScoredLog:
             if frame[SCORE].null_count() or any(frame[SCORE].struct.field(name).null_count() for name in fields):
                 raise UnaccountedError(f"column {SCORE!r} is null in some rows")
             chosen = [pl.col(SCORE).struct.field(name).alias(name) for name in fields]
-            last = [pl.col(self.action).alias("action")] if action and self.action else []
+            last = [polars_calls.column(self.action).alias("action")] if action and self.action else []
             yield frame.select(as_key(self.episode, frame.schema[self.episode]).alias("episode"), *chosen, *last)
 
     def _shares(self, episodes: pl.Series) -> tuple[Floats, float]:

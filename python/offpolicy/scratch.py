@@ -1,11 +1,30 @@
-"""Temporary folders that go when their last user goes."""
+"""Temporary folders that go when their last user goes; what a killed process left is swept at the next start.
+
+A folder has a file `lock`, which its process holds locked for as long as it lives, however it ends. Whoever can lock it
+may remove the folder: a process id, which the system gives out again, tells nothing. Folders of other users, links and
+folders without that file are left alone.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 import tempfile
 import weakref
+from contextlib import suppress
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # a system without locks: nothing is swept there
+    fcntl = None  # type: ignore[assignment]
+
+#: How folders are called in the system's place for temporary ones, and hidden beside a file.
+PREFIX, HIDDEN = "offpolicy-", ".offpolicy-"
+LOCK = "lock"
+
+_swept: set[Path] = set()
 
 
 class ScratchFolder:
@@ -13,9 +32,57 @@ class ScratchFolder:
 
     def __init__(self, beside: Path | None = None) -> None:
         """Makes the folder, hidden beside a file or in the system's place for temporary ones."""
-        if beside is None:
-            made = tempfile.mkdtemp(prefix="offpolicy-")
-        else:
-            made = tempfile.mkdtemp(prefix=f".{beside.name}.", suffix=".tmp", dir=beside.parent)
-        self.path = Path(made)
-        self.remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        place, prefix = (Path(tempfile.gettempdir()), PREFIX) if beside is None else (beside.parent, HIDDEN)
+        if place not in _swept:
+            _swept.add(place)
+            sweep(place)
+        self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+        self.remove = weakref.finalize(self, _remove, self.path, _locked(self.path), os.getpid())
+
+
+def sweep(place: Path | None = None) -> list[Path]:
+    """Remove the folders of processes that have ended, and return them."""
+    place = place or Path(tempfile.gettempdir())
+    found = []
+    with suppress(OSError):
+        found = [path for path in place.iterdir() if path.name.startswith((PREFIX, HIDDEN))]
+    return [path for path in found if _abandoned(path)]
+
+
+def _abandoned(path: Path) -> bool:
+    """Remove a folder of ours that nobody uses; tell whether it was one."""
+    try:
+        about = path.lstat()
+        if fcntl is None or not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
+            return False
+        lock = os.open(path / LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # its process lives
+        return False
+    else:
+        shutil.rmtree(path, ignore_errors=True)
+        return True
+    finally:
+        os.close(lock)
+
+
+def _locked(folder: Path) -> int | None:
+    """Return a lock that is held from the moment on in which others can see it."""
+    if fcntl is None:
+        return None
+    lock = os.open(folder / f"{LOCK}.new", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    with suppress(OSError):  # a file system without locks: then the folder has none, and is not swept
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        (folder / f"{LOCK}.new").rename(folder / LOCK)
+    return lock
+
+
+def _remove(folder: Path, lock: int | None, process: int) -> None:
+    if os.getpid() == process:  # a fork has the object too, and not the folder
+        shutil.rmtree(folder, ignore_errors=True)
+    if lock is not None:
+        with suppress(OSError):
+            os.close(lock)

@@ -22,11 +22,11 @@ import polars as pl
 from numpy.typing import DTypeLike, NDArray
 
 from offpolicy import polars_calls
-from offpolicy.arguments import whole
 from offpolicy.errors import OffPolicyError, PluginError, UsageError
 from offpolicy.files import whole_file
 from offpolicy.probabilities import TOLERANCE, checked
 from offpolicy.protocols import Actions, Domain, Floats, Policy, States
+from offpolicy.scalars import whole
 
 #: Most episodes a block, and most rows it may come to at the horizon.
 BLOCK, BLOCK_ROWS = 8192, 1 << 20

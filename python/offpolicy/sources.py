@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import glob
+import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,12 +17,15 @@ import polars as pl
 
 from offpolicy import _core, polars_calls
 from offpolicy.errors import BadFileError, OffPolicyError, UsageError
+from offpolicy.forked import check_not_forked
 from offpolicy.scratch import ScratchFolder
 
 #: Rows a task for `map=`, at least.
 TASK_ROWS = 1 << 18
 #: What reads other files, by their endings.
 READERS = {".csv": "pl.scan_csv", ".tsv": "pl.scan_csv", ".jsonl": "pl.scan_ndjson", ".ndjson": "pl.scan_ndjson"}
+#: How the core begins to say that a stream ended in an error.
+UNREADABLE = "the log could not be read"
 #: Frames handed to `map=` at a time, where the log is a stream.
 ROUND = 16
 
@@ -80,6 +86,9 @@ class Source(ABC):
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """The named columns as frames of about so many rows, in the order of the log."""
 
+    def check_sound(self, names: Sequence[str]) -> None:  # noqa: B027
+        """Refuse files whose named columns cannot be decoded, before Polars reads them; it may not survive them."""
+
     @abstractmethod
     def lazy(self) -> pl.LazyFrame:
         """A query for the whole log, which works while this source lives."""
@@ -102,6 +111,7 @@ class FrameSource(Source):
 
     def __init__(self, frame: pl.DataFrame) -> None:
         """Reads column names and size."""
+        check_not_forked()
         self.frame, self.columns, self.rows = frame, frame.columns, frame.height
         self.names = ["frame"]
 
@@ -109,16 +119,16 @@ class FrameSource(Source):
         self, job: Pass, names: list[str], threads: int, batch_rows: int | None, progress: Progress
     ) -> _core.Partial:
         """Threads share the frame by ranges of rows."""
-        return job.frame(self.frame.select(names), 0, threads, progress)
+        return job.frame(self.frame.select(polars_calls.exactly(names)), 0, threads, progress)
 
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """Slices of the frame."""
-        frame = self.frame.select(names)
+        frame = self.frame.select(polars_calls.exactly(names))
         yield [("frame", part, start) for start, part in _slices(frame)]
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """Slices of the frame, without a copy."""
-        yield from self.frame.select(names).iter_slices(rows or TASK_ROWS)
+        yield from self.frame.select(polars_calls.exactly(names)).iter_slices(rows or TASK_ROWS)
 
     def lazy(self) -> pl.LazyFrame:
         """The frame itself."""
@@ -139,19 +149,22 @@ class StreamSource(Source):
 
     def __init__(self, name: str, query: pl.LazyFrame) -> None:
         """Finds the column names without running the query."""
+        check_not_forked()
         self.query, self.names, self.rows = query, [name], None
-        self.columns = query.collect_schema().names()
+        with polars_calls.reading(query), naming(query):
+            self.columns = query.collect_schema().names()
 
     def scan(
         self, job: Pass, names: list[str], threads: int, batch_rows: int | None, progress: Progress
     ) -> _core.Partial:
         """Threads take turns at the stream."""
-        return job.stream(polars_calls.batches(self.query.select(names), batch_rows), threads, progress)
+        with naming(self.query):
+            return job.stream(polars_calls.batches(self._selected(names), batch_rows), threads, progress)
 
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """A few batches at a time."""
         tasks, row = [], 0
-        for frame in polars_calls.batches(self.query.select(names)):
+        for frame in polars_calls.batches(self._selected(names)):
             tasks.append(("frame", frame, row))
             row += frame.height
             if len(tasks) == ROUND:
@@ -161,11 +174,14 @@ class StreamSource(Source):
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """What the query gives."""
-        return polars_calls.batches(self.query.select(names), rows)
+        return polars_calls.batches(self._selected(names), rows)
 
     def lazy(self) -> pl.LazyFrame:
         """The query itself."""
         return self.query
+
+    def _selected(self, names: list[str]) -> pl.LazyFrame:
+        return self.query.select(polars_calls.exactly(names))
 
 
 class ReaderSource(StreamSource):
@@ -214,9 +230,9 @@ class ParquetSource(Source):
         self.groups: list[list[int]] = []
         self.columns: list[str] = []
         self.columns_of: dict[str, list[str]] = {}
+        self.sound: set[str] = set()
         for path in self.paths:
-            if not Path(path).is_file():
-                raise BadFileError(path, "no such file")
+            _check_file(path)
             columns, groups = _core.parquet_info(path)
             self.columns_of[path] = columns
             self.columns += [name for name in columns if name not in self.columns]
@@ -229,7 +245,9 @@ class ParquetSource(Source):
         """Threads share the row groups."""
         self._need(names)
         files = [(path, index, None) for index, path in enumerate(self.paths)]
-        return job.parquet(files, batch_rows, threads, progress)
+        found = job.parquet(files, batch_rows, threads, progress)
+        self.sound.update(names)
+        return found
 
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """Row groups."""
@@ -246,19 +264,46 @@ class ParquetSource(Source):
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """Batches of one file after the other."""
+        self.check_sound(names)
         yield from polars_calls.batches(self.lazy(names), rows)  # keeps the source, and its temporary folder
 
     def lazy(self, names: list[str] | None = None) -> pl.LazyFrame:
         """One file after the other, with the types that hold what all of them have."""
         chosen = self.columns if names is None else names
         self._need(chosen)
-        scans = [pl.scan_parquet(path, glob=False).select(chosen) for path in self.paths]
+        check_not_forked()
+        exact = polars_calls.exactly(chosen)
+        scans = [scan.select(exact) for scan in self.pieces()]
         common = _common_types(self.paths, scans)
-        return pl.concat(scan.cast(common) for scan in scans)
+        return pl.concat(polars_calls.cast(scan, common) for scan in scans)
 
     def pieces(self) -> list[pl.LazyFrame]:
         """A query for each file."""
-        return [pl.scan_parquet(path, glob=False) for path in self.paths]
+        check_not_forked()
+        return [pl.scan_parquet(self._in_utf8(path), glob=False) for path in self.paths]
+
+    def _in_utf8(self, path: str) -> str:
+        """Return a name that Polars takes for a file: its own, or that of a link to it where that is no UTF-8."""
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            link = self.links.path / f"{self.paths.index(path)}.parquet"
+            if not link.is_symlink():
+                link.symlink_to(Path(path).absolute())
+            return str(link)
+        return path
+
+    @cached_property
+    def links(self) -> ScratchFolder:
+        """Where links to files with strange names are; it lives as long as the source."""
+        return ScratchFolder()
+
+    def check_sound(self, names: Sequence[str]) -> None:
+        """Decode what no scan has read yet, with the reader of scans."""
+        new = [name for name in dict.fromkeys(names) if name in self.columns and name not in self.sound]
+        if new:
+            _core.check_parquet(self.paths, new, os.cpu_count() or 1)
+            self.sound.update(new)
 
     def in_users_terms(self, error: OffPolicyError) -> OffPolicyError:
         """Return the error with the name of a file in the place of its path."""
@@ -293,6 +338,26 @@ def several(names: Sequence[str]) -> str:
     """
     names = list(dict.fromkeys(names))
     return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:2])} and {len(names) - 2} more files"
+
+
+def _check_file(path: str) -> None:
+    if not Path(path).exists():
+        raise BadFileError(path, "no such file")
+    if not Path(path).is_file():
+        raise BadFileError(path, "it is no regular file, and Parquet is not read front to back: copy it to one first")
+
+
+@contextmanager
+def naming(query: pl.LazyFrame) -> Iterator[None]:
+    """Let an error that says no more than that a query failed name its files."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise BadFileError(polars_calls.query_name(query), str(error).splitlines()[0]) from None
+    except OffPolicyError as error:
+        if type(error) is not OffPolicyError or not str(error).startswith(UNREADABLE):
+            raise
+        raise BadFileError(polars_calls.query_name(query), str(error)) from None
 
 
 def run_task(job: Pass, task: Task) -> bytes:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from offpolicy.columns import Columns
 from offpolicy.errors import MissingColumnError, WrongTypeError
+from offpolicy.polars_calls import column, exactly
 from offpolicy.protocols import States
 
 FOLLOWS, IN_ORDER, NEXT = "__offpolicy_follows__", "__offpolicy_in_order__", "__offpolicy_next_{}__"
@@ -50,16 +51,16 @@ class Successors:
             if not (schema[terminal] == pl.Boolean or schema[terminal].is_integer()):
                 raise WrongTypeError(f"column {terminal!r} must hold true and false, not {schema[terminal]}")
             pairs = zip(logged, following, strict=True)
-            moved = [pl.col(name).alias(new) for name, new in pairs]
+            moved = [column(name).alias(new) for name, new in pairs]
             return cls(
                 tuple(states),
-                ((~pl.col(terminal).cast(pl.Boolean)).alias(FOLLOWS), pl.lit(True).alias(IN_ORDER), *moved),
+                ((~column(terminal).cast(pl.Boolean)).alias(FOLLOWS), pl.lit(True).alias(IN_ORDER), *moved),
             )
-        episode = pl.col(columns.need("episode", schema))
-        step = pl.col(columns.need("step", schema)).cast(pl.Int64, strict=False)
+        episode = column(columns.need("episode", schema))
+        step = column(columns.need("step", schema)).cast(pl.Int64, strict=False)
         same, after = (episode == episode.shift(-1)).fill_null(False), step.shift(-1)
         in_order = pl.when(same).then(after == step + 1).otherwise(after == first_step).fill_null(True)
-        own = [pl.col(name) for name in states]
+        own = exactly(states)
         moved = [column.shift(-1).fill_null(column).alias(new) for column, new in zip(own, following, strict=True)]
         return cls(tuple(states), (same.alias(FOLLOWS), in_order.alias(IN_ORDER), *moved))
 

@@ -9,7 +9,9 @@ from collections.abc import Callable
 
 import polars as pl
 
+from offpolicy import polars_calls
 from offpolicy.columns import Columns
+from offpolicy.forked import check_not_forked
 from offpolicy.interruptible import interruptible
 from offpolicy.scratch import ScratchFolder
 from offpolicy.sources import ParquetSource, Source, several
@@ -24,7 +26,9 @@ UNKNOWN_BUCKETS = 16
 
 def tidy(source: Source, names: list[str], columns: Columns, dedupe: bool) -> tuple[Source, int]:
     """The same log sorted, and how many repeated rows were dropped."""
-    return interruptible(lambda go_on: _tidy(source, names, columns, dedupe, go_on))
+    check_not_forked()
+    with polars_calls.reading(source):
+        return interruptible(lambda go_on: _tidy(source, names, columns, dedupe, go_on))
 
 
 def _tidy(
@@ -46,7 +50,7 @@ def _tidy(
     paths, kept = [], 0
     for bucket_folder in sorted(root.glob("bucket-*")):
         go_on()
-        frame = pl.read_parquet(bucket_folder / "*.parquet").sort(keys, maintain_order=True)
+        frame = pl.read_parquet(bucket_folder / "*.parquet").sort(polars_calls.exactly(keys), maintain_order=True)
         frame = frame.unique(maintain_order=True) if dedupe else frame
         kept += frame.height
         paths.append(str(root / f"{bucket_folder.name}.parquet"))

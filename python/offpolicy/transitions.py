@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from offpolicy.columns import Columns, coding
 from offpolicy.endings import ended
 from offpolicy.errors import SHOWN, BadLogError, WrongTypeError
+from offpolicy.polars_calls import naming_the_log
 from offpolicy.problem import Problem
 from offpolicy.protocols import Actions, Floats, Setting, States
 from offpolicy.sources import Source, open_log
@@ -65,6 +66,7 @@ class Transitions:
         return steps
 
 
+@naming_the_log
 def transitions(
     log: Any,
     domain: Setting,

@@ -20,6 +20,7 @@ from offpolicy.endings import cut_off
 from offpolicy.errors import UsageError
 from offpolicy.interruptible import interruptible
 from offpolicy.plan import Plan
+from offpolicy.polars_calls import column, exactly
 from offpolicy.scratch import ScratchFolder
 from offpolicy.sources import ParquetSource, Source, several
 
@@ -59,7 +60,7 @@ def with_checks(plan: Plan) -> Plan:
     """The plan that also reads, and so checks, the columns that a bootstrap needs."""
     if plan.settings.truncation != "bootstrap":
         return plan
-    return replace(plan, extra=tuple((column, "finite") for column in _model(plan)))
+    return replace(plan, extra=tuple((name, "finite") for name in _model(plan)))
 
 
 def mend(source: Source, plan: Plan, cut: Cut, explicit: bool, beside: Sequence[str] = ()) -> Mended:
@@ -73,7 +74,7 @@ def mend(source: Source, plan: Plan, cut: Cut, explicit: bool, beside: Sequence[
     plan, remarks = _without_senseless(plan, explicit)
     first, last = _extent(source, plan)
     if plan.settings.truncation == "reduce-horizon":
-        horizon, step = cut.shortest, pl.col(plan.columns.step)
+        horizon, step = cut.shortest, column(plan.columns.step)
         shorter = replace(plan, settings=replace(plan.settings, horizon=horizon))
         made = rewritten(source, plan.names(), lambda piece: piece.filter(step - first < horizon))
         remarks.append(f"{cut.episodes} episodes were truncated: all are evaluated for their first {horizon} steps")
@@ -82,11 +83,13 @@ def mend(source: Source, plan: Plan, cut: Cut, explicit: bool, beside: Sequence[
     ends = _cut_rows(source, plan, first, plan.settings.horizon or last - first + 1)
     keys = [plan.columns.episode, plan.columns.step]
     key_types = pl.Schema({name: ends.schema[name] for name in keys})
-    expected = pl.when(CUT).then(pl.col(q_hat) - pl.col(r_hat)).otherwise(0.0)
-    reward = pl.col(plan.columns.reward).cast(pl.Float64)
+    expected = pl.when(CUT).then(column(q_hat) - column(r_hat)).otherwise(0.0)
+    reward = column(plan.columns.reward).cast(pl.Float64)
 
     def completed(piece: pl.LazyFrame) -> pl.LazyFrame:
-        marked = piece.cast(key_types).join(ends.lazy(), on=keys, how="left", maintain_order="left")
+        marked = polars_calls.cast(piece, key_types).join(
+            ends.lazy(), on=exactly(keys), how="left", maintain_order="left"
+        )
         return marked.with_columns(reward + expected).drop(CUT)
 
     names = list(dict.fromkeys([*plan.names(), q_hat, r_hat, *beside]))
@@ -124,7 +127,7 @@ def _without_senseless(plan: Plan, explicit: bool) -> tuple[Plan, list[str]]:
 
 def _extent(source: Source, plan: Plan) -> tuple[int, int]:
     """Return the first and the last step of the log."""
-    step = pl.col(plan.columns.step)
+    step = column(plan.columns.step)
     found = [piece.select(step.min(), step.max().alias("last")) for piece in source.pieces()]
     whole = pl.concat(found, how="vertical_relaxed").select(step.min(), pl.col("last").max())
     first, last = interruptible(lambda _: whole.collect(engine="streaming")).row(0)
@@ -137,8 +140,8 @@ def _cut_rows(source: Source, plan: Plan, first: int, horizon: int) -> pl.DataFr
     An episode may be spread over pieces, so that its last row is known when all have been read. The scan has seen that
     only last rows are marked: hence `any`.
     """
-    episode, step = pl.col(plan.columns.episode), pl.col(plan.columns.step).cast(pl.Int64)
-    marks = [None if name is None else pl.col(name) for name in (plan.terminal, plan.truncated)]
+    episode, step = column(plan.columns.episode), column(plan.columns.step).cast(pl.Int64)
+    marks = [None if name is None else column(name) for name in (plan.terminal, plan.truncated)]
     known = [mark for mark in marks if mark is not None]
     pieces = [piece.select(episode, step, *(mark.cast(pl.Boolean) for mark in known)) for piece in source.pieces()]
     ends = pl.concat(pieces, how="vertical_relaxed").group_by(episode).agg(step.max(), *(mark.any() for mark in known))
@@ -167,7 +170,7 @@ def rewritten(source: Source, names: list[str], change: Callable[[pl.LazyFrame],
         for number, piece in enumerate(source.pieces()):
             go_on()
             paths.append(folder.path / f"{number}.parquet")
-            polars_calls.write_parquet(change(piece.select(names)), paths[-1], {})
+            polars_calls.write_parquet(change(piece.select(exactly(names))), paths[-1], {})
 
     interruptible(write)
     made = ParquetSource([str(path) for path in paths], keep=folder)

@@ -1,18 +1,21 @@
 """The command line, in the words of the Python package.
 
-Exit codes: 0 done, 1 the log or the result was refused, 2 wrong usage, 130 interrupted.
+Exit codes: 0 done, 1 the log or the result was refused, 2 wrong usage, 130 interrupted, 143 ended by SIGTERM.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 
-from offpolicy import __version__
+from offpolicy import __version__, starting
 from offpolicy.cli.check import check
 from offpolicy.cli.cross_fit import cross_fit
 from offpolicy.cli.demo import demo
@@ -22,6 +25,10 @@ from offpolicy.cli.plugins import plugins
 from offpolicy.cli.refusal import INTERRUPTED, refuse
 from offpolicy.cli.reproduce import reproduce
 from offpolicy.cli.simulate import simulate
+from offpolicy.scratch import sweep
+
+#: The exit code after SIGTERM, as shells have it.
+TERMINATED = 143
 
 
 @click.group(
@@ -48,9 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    starting.done()
+    sweep()
     try:
         try:
-            code = commands.main(given, prog_name="offpolicy", standalone_mode=False)
+            with ending_on_sigterm():
+                code = commands.main(given, prog_name="offpolicy", standalone_mode=False)
         except (KeyboardInterrupt, click.Abort):
             click.echo("interrupted: nothing was written", err=True)
             code = INTERRUPTED
@@ -60,6 +70,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         code = _lost_output(error)
     return int(code or 0)
+
+
+@contextmanager
+def ending_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does, so that its temporary files go; an application's own way is kept."""
+    ours = threading.current_thread() is threading.main_thread()
+    ours = ours and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if ours:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _lost_output(error: OSError) -> int:

@@ -1,4 +1,4 @@
-"""Text and JSON on their way out: nothing that a terminal would obey, and no file in place of a log."""
+"""JSON and files on their way out: no file takes the place of a log."""
 
 from __future__ import annotations
 
@@ -13,17 +13,6 @@ import click
 def one_document(document: dict[str, Any]) -> str:
     """The JSON text of a result."""
     return json.dumps(document, indent=2, allow_nan=False)
-
-
-def visible(text: str) -> str:
-    r"""Text with its control characters written out; names in a log may hold any.
-
-    >>> print(visible("a\x1b[31m\nb"))
-    a\x1b[31m
-    b
-    """
-    shown = (c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
-    return "".join(shown)
 
 
 def check_writable(given: Path, option: str = "--out") -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import asdict
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import click
 from polars.exceptions import PolarsError
 
-from offpolicy.cli.output import one_document, visible
+from offpolicy.cli.output import one_document
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
+from offpolicy.visible import visible, visible_lines
 
 #: The exit code after Ctrl-C.
 INTERRUPTED = 130
@@ -61,7 +63,7 @@ def refuse(error: Exception, as_json: bool) -> int:
     message = _message(error)
     if as_json:
         click.echo(one_document({"error": _details(error, message)}))
-    click.echo(f"error: {visible(message)}", err=True)
+    click.echo(f"error: {visible_lines(message)}", err=True)
     if isinstance(error, click.UsageError) and error.ctx is not None:
         click.echo(f"       '{error.ctx.command_path} --help' shows what there is", err=True)
     return 2 if wrong_usage else 1
@@ -73,7 +75,7 @@ def _message(error: Exception) -> str:
         return text[:1].lower() + text[1:]
     if isinstance(error, OSError):
         why = (error.strerror or str(error)).lower()
-        return f"{error.filename}: {why}" if error.filename else why
+        return visible(f"{os.fsdecode(error.filename)}: {why}" if error.filename else why)
     return in_our_words(str(error))
 
 

@@ -43,7 +43,7 @@ def reproduce(name: str, out: Path, options: dict[str, Any], evidence: bool, as_
     --resume goes on with them and ends as if nothing had happened.
     """
     from offpolicy.experiments import reproduction
-    from offpolicy.experiments.runs import FILE
+    from offpolicy.experiments.runs_file import FILE
 
     if name == ALL and options:
         raise click.UsageError("--set belongs to one experiment, not to all")

@@ -21,12 +21,12 @@ from rich.text import Text
 
 from offpolicy.check import Report
 from offpolicy.cli.fit import UNFOLDED, fit, width_of
-from offpolicy.cli.output import visible
 from offpolicy.cli.refusal import in_our_words
 from offpolicy.estimate import Estimate
 from offpolicy.evaluation import Evaluation
 from offpolicy.plan import BEHAVIOR
 from offpolicy.verdict import LEVELS, Verdict
+from offpolicy.visible import visible
 
 LOOK: dict[str, Any] = {
     "box": box.SIMPLE_HEAD,

@@ -8,10 +8,10 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from offpolicy.cli.output import visible
 from offpolicy.cli.show import COLOURS, LOOK, NONE, cell, decimals, line, name_width, note, put, said, size, stdout
 from offpolicy.improvement import Improvement
 from offpolicy.plan import BEHAVIOR
+from offpolicy.visible import visible
 
 
 def improvement(best: Improvement, written: Sequence[Path] = ()) -> None:

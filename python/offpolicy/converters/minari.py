@@ -19,6 +19,7 @@ from offpolicy.converters.tables import (
     states_of,
 )
 from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.visible import visible
 
 
 def from_episodes(
@@ -65,7 +66,7 @@ def from_episodes(
     for number, episode in enumerate(episodes):
         found = entry(episode, "id", required=False)
         ids.append(number if found is None else found)
-        parts.append(_episode(episode, f"episode {ids[-1]}", behavior_prob))
+        parts.append(_episode(episode, f"episode {visible(str(ids[-1]))}", behavior_prob))
     if not parts:
         raise OffPolicyError("there is no episode")
     if len(set(ids)) < len(ids):

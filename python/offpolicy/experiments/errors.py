@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from offpolicy.experiments.runs import Run
+from offpolicy.experiments.runs_file import Run
 from offpolicy.experiments.splits import ALPHAS, Splits
 from offpolicy.protocols import Floats
 

@@ -33,7 +33,7 @@ from offpolicy.domain_policies import domain_policy
 from offpolicy.experiments import splits
 from offpolicy.experiments.claims import Claim, better, every
 from offpolicy.experiments.errors import relative_summary
-from offpolicy.experiments.runs import Run
+from offpolicy.experiments.runs_file import Run
 from offpolicy.fitters.factored import Factored, FactoredModel
 from offpolicy.fitters.particles import Additive, ParticleValues
 from offpolicy.fitters.recurrent import Recurrent

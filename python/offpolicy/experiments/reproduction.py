@@ -21,15 +21,16 @@ from typing import Any
 import polars as pl
 
 from offpolicy import _core, plotting, plugins
-from offpolicy.arguments import whole
 from offpolicy.columns import suggestion
-from offpolicy.errors import UsageError
+from offpolicy.errors import BadFileError, UsageError
 from offpolicy.experiments import figures, kdd98, mountain_car, safe_improvement, sailing
 from offpolicy.experiments.claims import Claim
 from offpolicy.experiments.errors import Errors
-from offpolicy.experiments.runs import FILE, Experiment, Run, already, complete
+from offpolicy.experiments.runs import Experiment, already, complete
+from offpolicy.experiments.runs_file import FILE, Run
 from offpolicy.extras import imported
 from offpolicy.files import write_json
+from offpolicy.scalars import MOST_THREADS, size, whole
 
 #: Of the JSON of results, which have thousands of lines.
 INDENT = 1
@@ -158,10 +159,8 @@ def reproduce(
     check(name, folder, resume)
     paper = PAPER[name]
     count = runs if runs is not None else paper.quick if quick else paper.runs
-    whole("runs", count, least=1)
-    whole("seed", seed, least=0)
-    if workers is not None:
-        whole("workers", workers, least=1)
+    count, seed = whole("runs", count, least=1), whole("seed", seed, least=0)
+    workers = size("workers", workers, MOST_THREADS)
     make = paper.make_quick if quick and paper.make_quick else paper.make
     experiment = make(**(options or {}))
     folder.mkdir(parents=True, exist_ok=True)
@@ -182,11 +181,15 @@ def reproduce(
 
 def redraw(folder: str | Path) -> None:
     """Draws the figure of a folder again, from its `result.json`; nothing is run."""
-    found = json.loads((Path(folder) / "result.json").read_text(encoding="utf-8"))
-    name, settings = found["experiment"], found["settings"]
-    title = f"{name}: {found['runs']} runs" + (", quick" if "quick" in settings else "")
-    numbers = pl.DataFrame(found["numbers"], infer_schema_length=None)
-    chart = PAPER[name].draw(numbers, title, settings["domain"])
+    file = Path(folder) / "result.json"
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        name, settings = found["experiment"], found["settings"]
+        title = f"{name}: {found['runs']} runs" + (", quick" if "quick" in settings else "")
+        numbers = pl.DataFrame(found["numbers"], infer_schema_length=None)
+        chart = PAPER[name].draw(numbers, title, settings["domain"])
+    except (ValueError, LookupError, TypeError, AttributeError, pl.exceptions.PolarsError) as error:
+        raise BadFileError(str(file), f"it is damaged ({error}): reproduce(..., resume=True) writes it anew") from None
     for kind in ("svg", "png"):
         plotting.save(chart, Path(folder) / f"figure.{kind}")
 

@@ -1,16 +1,12 @@
 """Many seeded runs of an experiment, on several processes; an interrupted one goes on where it stopped.
 
 Run i draws from a random stream of its own, (seed, i), so that neither the number of processes nor their order changes
-its numbers. A finished run is a line of `runs.jsonl`; a line that was cut off by the end of a process is left out. When
-all are there the lines are put in order, so that the file too is the same for any way to get there.
-
-The first line is the head: the versions of this format and of offpolicy, and all that the runs depend on. Files of
-version 1 that are older than these words have neither in their head.
+its numbers. A finished run is a line of `runs.jsonl` (see `offpolicy.experiments.runs_file`). When all are there the
+lines are put in order, so that the file too is the same for any way to get there.
 """
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import signal
@@ -26,22 +22,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from offpolicy import _core
-from offpolicy.errors import BadFileError, OffPolicyError, UsageError
-from offpolicy.files import whole_file
+from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.experiments.runs_file import FILE, Run, RunsFile
 
-#: Where the runs are.
-FILE = "runs.jsonl"
-#: Of its format.
-VERSION = 1
 #: What tells libraries how many threads to use.
 THREADS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 #: Seconds between looks for Ctrl-C.
 PATIENCE = 0.2
 #: How often a run is tried again when its process dies.
 TRIES = 3
-
-Run = dict[str, Any]
 
 
 class Experiment(Protocol):
@@ -76,24 +65,21 @@ def complete(
     `progress` is told how many there are at first, and after each run.
     """
     about = {"experiment": experiment.name, "seed": seed, "settings": experiment.settings()}
-    header = {"version": VERSION, "offpolicy": _core.__version__, **about}
-    file = folder / FILE
-    done = _finished(file, header, resume)
+    file = RunsFile(folder / FILE, about)
+    done = _finished(file, resume)
     todo = [index for index in range(runs) if index not in done]
-    with file.open("a", encoding="utf-8") as lines:
-        if not done and not file.stat().st_size:
-            _append(lines, header)
+    file.begin()
+    with file.path.open("ab") as lines:
         if progress:
             progress(sum(index < runs for index in done), runs)
         for index, result in _results(experiment, seed, todo, workers or os.cpu_count() or 1):
             done[index] = result
-            _append(lines, {"run": index, **result})
+            lines.write(file.line(index, result))
+            lines.flush()
             if progress:
                 progress(sum(index < runs for index in done), runs)
     if todo:
-        lines_in_order = (json.dumps({"run": index, **done[index]}, allow_nan=False) for index in sorted(done))
-        with whole_file(file) as beside:
-            beside.write_text("\n".join([json.dumps(header), *lines_in_order, ""]), encoding="utf-8")
+        file.put_in_order(done)
     return [done[index] for index in range(runs)]
 
 
@@ -102,48 +88,12 @@ def already(file: Path) -> UsageError:
     return UsageError(f"{file} has runs already: go on with resume=True, or choose another folder")
 
 
-def _append(lines: Any, document: dict[str, Any]) -> None:
-    lines.write(json.dumps(document, allow_nan=False) + "\n")
-    lines.flush()
-
-
-def _finished(file: Path, header: dict[str, Any], resume: bool) -> dict[int, Run]:
-    if not file.exists():
+def _finished(file: RunsFile, resume: bool) -> dict[int, Run]:
+    if not file.path.exists():
         return {}
     if not resume:
-        raise already(file)
-    text = file.read_bytes()
-    whole = text[: text.rfind(b"\n") + 1]
-    first, *rest = whole.splitlines() or [b""]
-    if whole and _head(file, first) != json.loads(json.dumps(header, allow_nan=False)):
-        raise OffPolicyError(f"{file} has runs of other settings, or of another offpolicy; choose another folder")
-    if whole != text:
-        os.truncate(file, len(whole))
-    return dict(_run(file, number, line) for number, line in enumerate(rest, start=2))
-
-
-def _head(file: Path, line: bytes) -> dict[str, Any]:
-    """What the first line says; refuses runs that are written in another way than ours."""
-    try:
-        head: dict[str, Any] = {"version": 1, "offpolicy": _core.__version__, **json.loads(line)}
-    except (ValueError, TypeError) as error:
-        raise BadFileError(str(file), f"its head, line 1, is damaged ({error}): choose another folder") from None
-    if head["version"] != VERSION:
-        raise BadFileError(
-            str(file),
-            f"its runs have version {head['version']!r} of the format, and offpolicy {_core.__version__} reads version "
-            f"{VERSION}: go on with the offpolicy that wrote them, or choose another folder",
-        )
-    return head
-
-
-def _run(file: Path, number: int, line: bytes) -> tuple[int, Run]:
-    try:
-        run = json.loads(line)
-        return int(run.pop("run")), run
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
-        why = f"line {number} is damaged ({error}): delete it, and its run is done again"
-        raise BadFileError(str(file), why) from None
+        raise already(file.path)
+    return file.read()
 
 
 def _results(experiment: Experiment, seed: int, todo: list[int], workers: int) -> Iterator[tuple[int, Run]]:

@@ -38,7 +38,7 @@ from offpolicy.evaluate import evaluate
 from offpolicy.evaluation import Evaluation
 from offpolicy.experiments.claims import Claim, every, greater, no_less
 from offpolicy.experiments.mountain_car import rolled, spread_starts
-from offpolicy.experiments.runs import Run
+from offpolicy.experiments.runs_file import Run
 from offpolicy.experiments.splits import cut, with_ratios
 from offpolicy.generators.mixture import ALPHAS, SPLITS
 from offpolicy.policies import Mixture

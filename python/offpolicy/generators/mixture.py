@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from offpolicy import plugins
-from offpolicy.arguments import is_number
 from offpolicy.behavior_policy import behavior_policy
 from offpolicy.errors import UsageError
 from offpolicy.folds import split
 from offpolicy.missing import missing_of
 from offpolicy.policies import Mixture as MixedPolicy
 from offpolicy.protocols import Candidate, ModelFitter, Setting
+from offpolicy.scalars import is_number
 
 SPLITS = (0.2, 0.4, 0.6, 0.8)
 ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from offpolicy.arguments import whole
 from offpolicy.errors import UsageError
 from offpolicy.extras import imported
 from offpolicy.gym.pool import PoolDomain
@@ -21,6 +20,7 @@ from offpolicy.gym.spaces import observations_of
 from offpolicy.gym.table import TableDomain, has_table, read_table
 from offpolicy.policies import Legal
 from offpolicy.protocols import Policy
+from offpolicy.scalars import whole
 
 __all__ = ["PoolDomain", "TableDomain", "by_id", "from_gymnasium"]
 

@@ -31,6 +31,7 @@ from difflib import get_close_matches
 
 import numpy as np
 
+from offpolicy import scalars
 from offpolicy.errors import TooLargeError, UsageError
 from offpolicy.estimators import BLENDED, TRUSTING, UNWEIGHTED, WEIGHTED
 from offpolicy.intervals import (
@@ -117,14 +118,13 @@ CHOICES = (*METHODS, auto.AUTO)
 
 def check(method: str, confidence: float, side: str = "two") -> None:
     """Refuses an unknown method or side, and a level outside (0, 1)."""
-    if method not in CHOICES:
+    if not isinstance(method, str) or method not in CHOICES:
         close = get_close_matches(str(method), CHOICES, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
-        raise UsageError(f"no interval {method!r}; {hint}there are {', '.join(CHOICES)}")
-    if side not in SIDES:
-        raise UsageError(f"side must be one of {', '.join(map(repr, SIDES))}, not {side!r}")
-    if not (0 < confidence < 1 and 0.5 + confidence / 2 < 1):
-        raise UsageError(f"confidence must be between 0 and 1, not {confidence}")
+        raise UsageError(f"no interval {scalars.shown(method)}; {hint}there are {', '.join(CHOICES)}")
+    scalars.choice("side", side, SIDES)
+    if not (scalars.is_number(confidence) and 0 < confidence < 1 and 0.5 + confidence / 2 < 1):
+        raise UsageError(f"confidence must be between 0 and 1, not {scalars.shown(confidence)}")
 
 
 def interval(request: Request, withheld: str | None = None) -> Interval:

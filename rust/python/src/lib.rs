@@ -10,6 +10,7 @@ mod partial;
 mod particles;
 mod quantile;
 mod runs;
+mod sound_files;
 mod spool;
 mod stream;
 mod table;
@@ -28,6 +29,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stream::scan_stream, module)?)?;
     module.add_function(wrap_pyfunction!(parquet_files::scan_parquet, module)?)?;
     module.add_function(wrap_pyfunction!(parquet_files::parquet_info, module)?)?;
+    module.add_function(wrap_pyfunction!(sound_files::check_parquet, module)?)?;
     module.add_function(wrap_pyfunction!(spool::spool, module)?)?;
     module.add_function(wrap_pyfunction!(kernel::kernel_smooth, module)?)?;
     module.add_class::<kernel::KernelModel>()?;

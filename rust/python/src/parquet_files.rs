@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use offpolicy_core::problem::Place;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::schema::types::SchemaDescriptor;
 use pyo3::prelude::*;
 
@@ -16,26 +16,31 @@ use crate::partial::Partial;
 use crate::workers::{Job, Worker};
 
 /// Rows decoded together.
-const BATCH: usize = 1 << 14;
+pub const BATCH: usize = 1 << 14;
 /// Small row groups are read one after the other up to so many rows.
 const UNIT: i64 = 1 << 18;
 
 /// A file, its metadata, and the index of the source that it is.
-struct Source {
-    path: PathBuf,
+pub struct Source {
+    /// Where it is.
+    pub path: PathBuf,
     metadata: ArrowReaderMetadata,
     index: u32,
 }
 
-struct Unit {
-    source: usize,
+/// Row groups that are read one after the other.
+pub struct Unit {
+    /// Of which file.
+    pub source: usize,
     groups: Vec<usize>,
-    row: u64,
+    /// The first row.
+    pub row: u64,
     rows: i64,
 }
 
 impl Source {
-    fn open(path: PathBuf, index: u32) -> Result<Self, Failure> {
+    /// Reads the footer.
+    pub fn open(path: PathBuf, index: u32) -> Result<Self, Failure> {
         let metadata = guarded(&path, || {
             let file = File::open(&path).map_err(|error| failed(&path, error))?;
             ArrowReaderMetadata::load(&file, Default::default()).map_err(|error| failed(&path, error))
@@ -46,9 +51,27 @@ impl Source {
     fn groups(&self) -> impl Iterator<Item = i64> {
         self.metadata.metadata().row_groups().iter().map(|group| group.num_rows())
     }
+
+    /// Decodes the named columns of a unit, batch by batch.
+    pub fn batches(&self, unit: &Unit, names: &[&str], rows: usize) -> Result<ParquetRecordBatchReader, Failure> {
+        let why = |error: &dyn std::fmt::Display| failed(&self.path, error);
+        let file = File::open(&self.path).map_err(|error| why(&error))?;
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
+        let mask = projection(builder.parquet_schema(), names);
+        let builder = builder.with_projection(mask).with_row_groups(unit.groups.clone()).with_batch_size(rows);
+        builder.build().map_err(|error| why(&error))
+    }
+
+    /// Refuses a unit that does not have the rows that the footer promises.
+    pub fn check_rows(&self, unit: &Unit, row: u64) -> Result<(), Failure> {
+        let expected = unit.row + unit.rows.max(0).cast_unsigned();
+        let why = || format!("the file promises {expected} rows but has {row}");
+        if row == expected { Ok(()) } else { Err(failed(&self.path, why())) }
+    }
 }
 
-fn failed(path: &Path, error: impl std::fmt::Display) -> Failure {
+/// Names the file that could not be read.
+pub fn failed(path: &Path, error: impl std::fmt::Display) -> Failure {
     Failure::File(path.display().to_string(), error.to_string())
 }
 
@@ -103,7 +126,7 @@ fn in_file(source: &Source, why: Failure) -> Failure {
 }
 
 /// Units of whole row groups.
-fn cut(source: &Source, index: usize, groups: Option<Vec<usize>>) -> Vec<Unit> {
+pub fn cut(source: &Source, index: usize, groups: Option<Vec<usize>>) -> Vec<Unit> {
     let mut units: Vec<Unit> = vec![];
     let mut row = 0;
     for (group, rows) in source.groups().enumerate() {
@@ -130,14 +153,9 @@ fn projection(schema: &SchemaDescriptor, names: &[&str]) -> ProjectionMask {
 
 /// Reads a unit; false if the work is to stop.
 fn read(worker: &mut Worker, source: &Source, unit: &Unit, batch_rows: usize) -> Result<bool, Failure> {
-    let why = |error: &dyn std::fmt::Display| failed(&source.path, error);
-    let file = File::open(&source.path).map_err(|error| why(&error))?;
-    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, source.metadata.clone());
-    let mask = projection(builder.parquet_schema(), &worker.spec.names());
-    let builder = builder.with_projection(mask).with_row_groups(unit.groups.clone()).with_batch_size(batch_rows);
     let mut row = unit.row;
-    for batch in builder.build().map_err(|error| why(&error))? {
-        let batch = batch.map_err(|error| why(&error))?;
+    for batch in source.batches(unit, &worker.spec.names(), batch_rows)? {
+        let batch = batch.map_err(|error| failed(&source.path, error))?;
         let columns = Columns::new(worker.spec, &batch)?;
         let place = Place { source: source.index, row };
         worker.converter.push(worker.spec, &columns, 0..batch.num_rows(), place, &mut worker.scan)?;
@@ -146,10 +164,7 @@ fn read(worker: &mut Worker, source: &Source, unit: &Unit, batch_rows: usize) ->
             return Ok(false);
         }
     }
-    let expected = unit.row + unit.rows.max(0).cast_unsigned();
-    if row != expected {
-        return Err(why(&format!("the file promises {expected} rows but has {row}")));
-    }
+    source.check_rows(unit, row)?;
     worker.end_unit();
     Ok(true)
 }

@@ -1,0 +1,136 @@
+"""The file of finished runs, `runs.jsonl`: what is read from it is what was written, or the file is refused.
+
+    {"check": "8a9cfe1d9e9b7a2c", "version": 2, "offpolicy": …, "experiment": …, "seed": …, "settings": …}
+    {"check": "51d4d5b2d7a9e3f0", "run": 0, …}
+
+The first line is the head: the versions of this format and of offpolicy, and all that the runs depend on. Every line
+begins with a checksum of the bytes that follow it; those of runs cover the head too, so that a run of another
+experiment is not taken for one of this. Files of version 1 have no checksums and are not read any more.
+
+A line without its end at the end of the file is what a killed process leaves. It is dropped, and its run is done again.
+Any other damage is refused: nobody can tell what else was lost.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from offpolicy import _core
+from offpolicy.errors import BadFileError, OffPolicyError
+from offpolicy.files import whole_file
+
+#: Where the runs are.
+FILE = "runs.jsonl"
+#: Of the format.
+VERSION = 2
+#: Bytes of a checksum, which is written as twice as many digits.
+DIGEST = 8
+
+Run: TypeAlias = dict[str, Any]
+
+
+class RunsFile:
+    """The runs of one experiment, seed and settings."""
+
+    def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
+        """Take the file's place, and `about`, all that the runs depend on, ready for JSON."""
+        self.path = path
+        self.head = {"version": VERSION, "offpolicy": _core.__version__, **about}
+        self._first = _line(self.head)
+
+    def read(self) -> dict[int, Run]:
+        """Return the runs of an existing file by their number; drop a line that was cut short at its end."""
+        content = self.path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        found: dict[int, Run] = {}
+        if whole:
+            first, *rest = whole.split(b"\n")[:-1]
+            self._check_head(first)
+            found = self._runs(rest)
+        if whole != content:
+            os.truncate(self.path, len(whole))
+        return found
+
+    def begin(self) -> None:
+        """Write the head, unless the file has one."""
+        if not self.path.exists() or not self.path.stat().st_size:
+            self.path.write_bytes(self._first)
+
+    def line(self, index: int, run: Run) -> bytes:
+        """Return the line of one run, to be appended."""
+        return _line({"run": index, **run}, self._first)
+
+    def put_in_order(self, runs: Mapping[int, Run]) -> None:
+        """Write the file anew with these runs, so that it does not depend on the order in which they ended."""
+        lines = [self._first, *(self.line(index, runs[index]) for index in sorted(runs))]
+        with whole_file(self.path) as beside:
+            beside.write_bytes(b"".join(lines))
+
+    def _check_head(self, line: bytes) -> None:
+        try:
+            version = json.loads(line).get("version", 1)
+        except (ValueError, AttributeError, RecursionError) as error:
+            raise self._damaged_head(error) from None
+        if version != VERSION:
+            raise BadFileError(
+                str(self.path),
+                f"its runs have version {version!r} of the format, and offpolicy {_core.__version__} reads version "
+                f"{VERSION}: go on with the offpolicy that wrote them, or choose another folder",
+            )
+        try:
+            head = _document(line)
+        except ValueError as error:
+            raise self._damaged_head(error) from None
+        if head != json.loads(json.dumps(self.head)):
+            raise OffPolicyError(
+                f"{self.path} has runs of other settings, or of another offpolicy; choose another folder"
+            )
+
+    def _damaged_head(self, error: Exception) -> BadFileError:
+        return BadFileError(str(self.path), f"its head, line 1, is damaged ({error}): choose another folder")
+
+    def _runs(self, lines: list[bytes]) -> dict[int, Run]:
+        found: dict[int, Run] = {}
+        seen: dict[int, int] = {}
+        for number, line in enumerate(lines, start=2):
+            try:
+                run = _document(line, self._first)
+                index = run.pop("run")
+                if type(index) is not int or index < 0:
+                    raise ValueError(f"{index!r} is no number of a run")
+            except (ValueError, KeyError) as error:
+                why = f"line {number} is damaged ({error}): delete it, and its run is done again"
+                raise BadFileError(str(self.path), why) from None
+            if index in seen:
+                why = f"run {index} is there twice, in lines {seen[index]} and {number}: delete one of them"
+                raise BadFileError(str(self.path), why)
+            seen[index], found[index] = number, run
+        return found
+
+
+def _line(document: Mapping[str, Any], head: bytes = b"") -> bytes:
+    """Return a document as a line with its checksum in front."""
+    rest = json.dumps(document, allow_nan=False).encode()[1:]
+    return _begin(rest, head) + rest + b"\n"
+
+
+def _document(line: bytes, head: bytes = b"") -> Run:
+    """Return what a line says, which is what was written; raise a ValueError otherwise."""
+    start = len(_begin(b"", b""))
+    if line[:start] != _begin(line[start:], head):
+        raise ValueError("its checksum is not that of its text")
+    try:
+        found: Run = json.loads(b"{" + line[start:])
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return found
+
+
+def _begin(rest: bytes, head: bytes) -> bytes:
+    """Return what stands before the rest of a line: a brace and the checksum of the head and of the rest."""
+    return b'{"check": "%s", ' % blake2b(head + rest, digest_size=DIGEST).hexdigest().encode()

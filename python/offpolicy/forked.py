@@ -1,0 +1,59 @@
+"""Refuse work in a process that was forked after Polars had started its threads.
+
+A fork copies one thread only. What Polars asks of its threads is then never answered, and the process waits for ever.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from offpolicy.errors import UsageError
+
+#: Where Linux tells the names of this process's threads; other systems have no such place.
+TASKS = Path("/proc/self/task")
+#: How Polars names the threads of its pool.
+POOL = "polars-0"
+
+_asked = False  # by this process, or one that it was forked from
+_lost = False
+
+
+def check_not_forked() -> None:
+    """Refuse a call of Polars that would never return.
+
+    >>> check_not_forked()
+    """
+    global _asked
+    if _lost:
+        raise UsageError(
+            "this process was forked after Polars had started its threads, which a fork does not copy, and would wait "
+            'for them for ever: start it by multiprocessing.get_context("spawn") or "forkserver"; a log of Parquet '
+            "files in order can be evaluated here too"
+        )
+    _asked = True
+
+
+def _after_fork() -> None:
+    global _lost
+    _lost = _lost or _asked or _started
+
+
+def _before_fork() -> None:
+    global _started
+    _started = _asked or POOL in _threads()
+
+
+def _threads() -> set[str]:
+    names = set()
+    with suppress(OSError):
+        for task in TASKS.iterdir():
+            with suppress(OSError):  # a thread that has ended
+                names.add((task / "comm").read_text().strip())
+    return names
+
+
+_started = False
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)

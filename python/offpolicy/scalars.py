@@ -1,0 +1,123 @@
+"""Single arguments, checked in one place: numbers of any library are taken, truth values and texts for numbers are not.
+
+Each function returns the argument as plain Python has it, or refuses it by its name.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, TypeVar
+
+import numpy as np
+
+from offpolicy.errors import UsageError
+
+Kind = TypeVar("Kind")
+
+#: Characters of a refused argument that are shown.
+SHOWN = 80
+#: What no machine has.
+MOST_THREADS = 1024
+MOST_ROWS = 2**31
+
+
+def shown(value: Any) -> str:
+    """Return how an argument is written in an error: not all of it where it is long.
+
+    >>> shown("x"), len(shown("x" * 1000))
+    ("'x'", 81)
+    """
+    try:
+        text = repr(value)
+    except Exception:  # an object's own, or a number of too many digits
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a real number of any type that a float can hold, and no truth value."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf, what: str = "a finite number") -> Any:
+    """Return a finite number from `low` to `high`; whole ones and floats stay what they are.
+
+    >>> number("discount", 1, 0, 1), number("discount", np.float32(0.5), 0, 1)
+    (1, 0.5)
+    """
+    if not (is_number(value) and low <= value <= high and math.isfinite(value)):
+        raise UsageError(f"{name} must be {what}, not {shown(value)}")
+    return value if type(value) in (int, float) else float(value)
+
+
+def at_least_0(name: str, value: Any) -> float:
+    """Return a finite number that is not below 0."""
+    return float(number(name, value, 0, what="at least 0 and finite"))
+
+
+def whole(name: str, value: Any, least: int | None = None, most: str = "", limit: int | None = None) -> int:
+    """Return a whole number from `least` to `limit`; `most` is how an error calls a limit that is not known yet.
+
+    >>> whole("seed", np.int8(3))
+    3
+    """
+    try:
+        found = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        found = None
+    if found is None or (least is not None and found < least):
+        start = "" if least is None else f" of at least {least}" if not most else f" from {least} to {most}"
+        raise UsageError(f"{name} must be a whole number{start}, not {shown(value)}")
+    if limit is not None and found > limit:
+        raise UsageError(f"{name} must be at most {limit:,}, not {shown(value)}")
+    return found
+
+
+def size(name: str, value: Any, limit: int = MOST_ROWS) -> int | None:
+    """Return a whole number of at least 1, or None where none is given."""
+    return None if value is None else whole(name, value, 1, limit=limit)
+
+
+def threads(value: Any) -> int | None:
+    """Return a number of threads, or None for all cores."""
+    return size("threads", value, MOST_THREADS)
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return a truth value, NumPy's too."""
+    if not isinstance(value, bool | np.bool_):
+        raise UsageError(f"{name} must be one of True, False, not {shown(value)}")
+    return bool(value)
+
+
+def choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Refuse what is not one of the choices, which are texts or None."""
+    if not (value is None or isinstance(value, str)) or value not in choices:
+        raise UsageError(f"{name} must be one of {', '.join(map(repr, choices))}, not {shown(value)}")
+
+
+def text(name: str, value: Any) -> str:
+    """Return a name that can be written as UTF-8."""
+    if not isinstance(value, str):
+        raise UsageError(f"{name} must be text, not {shown(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{name} {shown(value)} has characters that no UTF-8 text has") from None
+    return value
+
+
+def instance(name: str, value: Any, kind: type[Kind], hint: str) -> Kind:
+    """Return an object of ours; `hint` shows how one is made."""
+    if not isinstance(value, kind):
+        raise UsageError(f"{name}= takes {hint}, not {type(value).__name__}")
+    return value
