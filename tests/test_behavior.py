@@ -234,7 +234,7 @@ REFUSED = {
         op.LoggedDomain(state_columns=("place",), actions=3, horizon=12, reward_range=(0.0, 1.0)),
         "domain 'log' has no grid to count in: give aggregate=",
     ),
-    "no folds": ({"folds": 0}, WALK, "folds must be at least 1, not 0"),
+    "no folds": ({"folds": 0}, WALK, "folds must be a whole number of at least 1, not 0"),
     "less than nothing": ({"smoothing": -1.0}, WALK, "smoothing must be at least 0 and finite, not -1"),
     "no number": ({"smoothing": "x"}, WALK, "smoothing must be at least 0 and finite, not 'x'"),
     "one class": ({"classifier": LogisticRegression()}, WALK, "the classifier cannot be fitted to"),
