@@ -22,7 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from offpolicy.columns import Columns, suggestion
-from offpolicy.errors import SHOWN, BadLogError, MissingColumnError
+from offpolicy.errors import SHOWN, BadLogError, ChangedLogError, MissingColumnError
 from offpolicy.interruptible import interruptible
 from offpolicy.intervals.exact_sums import sums_by
 from offpolicy.problem import Problem
@@ -49,8 +49,11 @@ class Clusters:
     table: pl.DataFrame = field(repr=False)  # episode, cluster: a row an episode
 
     @classmethod
-    def read(cls, source: Source, columns: Columns, column: str) -> Clusters:
-        """Read the column; refuse it where it is null, or changes within an episode."""
+    def read(cls, source: Source, columns: Columns, column: str, episodes: int | None = None) -> Clusters:
+        """Read the column; refuse it where it is null, or changes within an episode.
+
+        A log that does not have as many episodes as an earlier reading found has changed.
+        """
         if column not in source.columns:
             raise MissingColumnError(
                 f"the log has no column {column!r} (for cluster=){suggestion(column, source.columns)}"
@@ -60,6 +63,8 @@ class Clusters:
             raise MissingColumnError(
                 f"column {column!r} (for cluster=) must hold whole numbers or text, not {types[column]}"
             )
+        if episodes is not None and found.height != episodes:
+            raise ChangedLogError(source.name, f"it had {episodes} episodes, and {found.height} when it was read again")
         least, largest, nulls = (pl.col(f"{what} {column}") for what in ("least", "largest", "nulls"))
         wrong = found.filter((least != largest) | (nulls > 0)).sort("episode")
         if wrong.height:

@@ -10,7 +10,6 @@ over all folds together: a model that ignores its data gives bit for bit what it
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -50,7 +49,7 @@ from offpolicy.parted_log import TEST, TRAIN, PartedLog, Parts, Stored
 from offpolicy.plan import TARGET, Plan, Settings, choose_estimators, ratio_checks
 from offpolicy.plan import Policy as TargetPolicy
 from offpolicy.protocols import Model, ModelFitter, Policy, Setting
-from offpolicy.scanner import ProgressFunction, Scanner
+from offpolicy.scanner import ProgressFunction, Steady
 from offpolicy.side_by_side import values_of
 from offpolicy.sources import Source, open_log
 from offpolicy.tidy import tidy
@@ -163,7 +162,7 @@ def cross_fit(
     if order == "any":
         source, _ = tidy(source, source.columns, columns, dedupe=False)
     check_cluster(cluster)
-    _refuse(source, columns, settings, wanted, estimated is not None, threads)
+    steady = _refuse(source, columns, settings, wanted, estimated is not None, threads)
     clusters = None if cluster is None else Clusters.read(source, columns, cluster)
     parts = parts if clusters is None else _by_cluster(parts, clusters, train_fraction)
     parted = PartedLog(source, columns, setting, parts, [] if cluster is None else [cluster])
@@ -188,6 +187,7 @@ def cross_fit(
         threads=threads,
         continuing=continuing,
     )
+    steady.check()
     pooled = estimate(parted.together(annotated.values()), estimators=wanted)
     about = {
         "folds": parts.count if train_fraction is None else None,
@@ -212,7 +212,7 @@ def _refuse(
     estimators: Sequence[str] | None,
     estimated: bool,
     threads: int | None,
-) -> None:
+) -> Steady:
     """Refuses what could not be evaluated in the end before a model is fitted, with the files and rows of the user."""
     for role in ("episode", "step", "reward"):
         columns.need(role, source.columns)
@@ -228,7 +228,7 @@ def _refuse(
         mc=True,
         extra=((behavior, ratio_checks(density=False)["behavior_prob"]),) if behavior else (),
     )
-    Scanner(source, threads or os.cpu_count() or 1, None, None, None, plan).scan(plan, "first", None)
+    return Steady(source, plan, threads)
 
 
 def _by_cluster(parts: Parts, clusters: Clusters, train_fraction: float | None) -> Parts:

@@ -117,7 +117,10 @@ class Difference:
             episodes=self.episodes,
             terms=self.estimate.terms,
             samples=samples.once(
-                PairedSamples, lambda: PairedSamples(samples.scan, samples.source, samples.plan, samples.normalisers)
+                PairedSamples,
+                lambda: PairedSamples(
+                    samples.scan, samples.source, samples.plan, samples.normalisers, reading=samples.reading
+                ),
             ),
             confidence=settings.confidence if confidence is None else confidence,
             side=side,

@@ -25,7 +25,7 @@ from offpolicy.scanner import MapFunction, ProgressFunction, Scanner
 from offpolicy.sources import Source, open_log
 from offpolicy.std_errors import by_cluster, scored_log, with_estimated_behavior
 from offpolicy.tidy import tidy
-from offpolicy.truncation import Cut, mend, with_checks
+from offpolicy.truncation import Cut, check_mended, mend, with_checks
 
 
 def evaluate(
@@ -147,7 +147,7 @@ def evaluate(
             remarks.append(f"{removed} repeated rows were dropped")
     scanner = Scanner(source, threads or os.cpu_count() or 1, batch_rows, map, progress, plan, passes)
     first = scanner.scan(with_checks(plan), "first", None)
-    clusters = None if cluster is None else Clusters.read(source, plan.columns, cluster)
+    clusters = None if cluster is None else Clusters.read(source, plan.columns, cluster, first.episodes)
     remarks += _about_clusters(source, plan, clusters, passes)
     taken = None
     if truncation and first.truncated:
@@ -157,8 +157,10 @@ def evaluate(
         taken = mended.taken
         if mended.source is not source:
             plan = mended.plan
+            before = scanner.reading
             scanner = Scanner(mended.source, scanner.threads, batch_rows, map, progress, plan, passes)
             first = scanner.scan(plan, "first", None)
+            check_mended(before, scanner.reading, plan, source.name)
     if estimators is None:
         plan, first = _without_dead_policies(scanner, plan, first, remarks)
     names = [BEHAVIOR, *(policy.name for policy in plan.policies)]
@@ -168,7 +170,7 @@ def evaluate(
     outcome = json.loads(first.outcome(normalisers, second))
     shortest, longest_seen = outcome["lengths"][0][0], horizon is None
     terms = Terms(discount, outcome["horizon"], baseline, longest_seen, shortest=shortest, mended=taken)
-    samples = Samples(scanner.again, scanner.source, plan, normalisers, clusters, passes)
+    samples = Samples(scanner.again, scanner.source, plan, normalisers, clusters, passes, scanner.reading)
     beyond = bounds.remainder(terms) if continuing and bounds is not None else None
     if beyond is not None:
         remarks.append(_goes_on(outcome["horizon"], *beyond))
@@ -187,6 +189,7 @@ def evaluate(
     if estimated:
         found, remark = with_estimated_behavior(found, samples, scored_log(plan, samples, outcome["steps"]), passes)
         remarks.append(remark)
+    source.check_unchanged()
     return Evaluation(
         estimates=found,
         details=Diagnostics(outcome, dict(enumerate(names[1:], start=1))),

@@ -49,7 +49,7 @@ from offpolicy.plan import BEHAVIOR
 from offpolicy.protocols import Generator, ModelFitter, Policy, Setting
 from offpolicy.scanner import ProgressFunction
 from offpolicy.scoring import Score, Scoring
-from offpolicy.sources import FrameSource, ParquetSource, Source, open_log
+from offpolicy.sources import FrameSource, ParquetSource, Source, StreamSource, open_log
 from offpolicy.tidy import tidy
 
 #: Parts of the episodes of which each has its behaviour policy estimated from the others.
@@ -170,6 +170,7 @@ def improve(
         table, setting, estimator, fitter, train_fraction, first_step, settings, transition_ratio, against, floor
     )
     scores = [_eligible(score, require) for score in scoring.scores(found, bound, advance)]
+    _check_unchanged(source, own)
     ranked = _ranked(scores)
     least = 0.0 if against == "difference" else value
     enough = [score for score in ranked if _score(score) > least]
@@ -277,6 +278,13 @@ def _behavior(source: Source, columns: Columns, unweighted: bool = False, **sett
     policies = {"itself": PolicyColumns(target_prob=logged)}
     settings["diagnostics"] = False
     return evaluate(log, estimators=["mc", "is"], columns=columns, policies=policies, **settings)
+
+
+def _check_unchanged(source: Source, own: Evaluation) -> None:
+    """Refuse a log that is not what it was when the behaviour policy was evaluated; a query is read once more."""
+    source.check_unchanged()
+    if isinstance(source, StreamSource):
+        own.samples.scan(own.samples.plan, "first", None)
 
 
 def _eligible(score: Score, require: str) -> Score:

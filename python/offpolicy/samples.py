@@ -23,6 +23,7 @@ from offpolicy.errors import BadFileError, TooLargeError, UsageError
 from offpolicy.estimators import BLENDED
 from offpolicy.plan import BEHAVIOR, Plan, Policy
 from offpolicy.protocols import Floats
+from offpolicy.reading import Reading, Recount
 from offpolicy.sources import Source
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Samples:
     normalisers: bytes
     clusters: Clusters | None = None
     passes: int = 2  # 1 where the log should be read no more than once, unless what is asked for needs it
+    reading: Reading | None = None  # what the first pass has read
     kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -126,14 +128,21 @@ class Samples:
         """Rows of whole trajectories. Only the first and the last of a batch can have rows elsewhere: these wait."""
         keys = [self.plan.columns.episode, self.plan.columns.step]
         waiting = []
-        columns = [*map(pl.col, keys), *(pl.col(name).cast(pl.Float64) for name in dict.fromkeys(names))]
-        for piece in self.source.pieces():
-            for frame in polars_calls.batches(piece.select(*columns, ratio.alias(_RATIO)), ROWS):
-                if not frame.is_empty():
-                    ids = frame[keys[0]]
-                    outer = (ids == ids[0]) | (ids == ids[-1])
-                    waiting.append(frame.filter(outer))
-                    yield frame.filter(~outer)
+        numbers = [pl.col(name).cast(pl.Float64) for name in dict.fromkeys([*names, *ratio.meta.root_names()])]
+        recount = Recount()
+        with self.source.unchanged():
+            for piece in self.source.pieces():
+                for frame in polars_calls.batches(
+                    piece.select(*map(pl.col, keys), *numbers, ratio.alias(_RATIO)), ROWS
+                ):
+                    if not frame.is_empty():
+                        recount.add(frame)
+                        ids = frame[keys[0]]
+                        outer = (ids == ids[0]) | (ids == ids[-1])
+                        waiting.append(frame.filter(outer))
+                        yield frame.filter(~outer)
+        if self.reading is not None:
+            recount.check(self.reading, self.source.name)
         yield pl.concat(waiting, how="vertical_relaxed").sort(keys)
 
     def _padded(self, frame: pl.DataFrame, names: dict[str, str], horizon: int | None) -> Iterator[Steps]:

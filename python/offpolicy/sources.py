@@ -5,9 +5,11 @@ from __future__ import annotations
 import glob
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from secrets import randbits
+from typing import Any
 
 import polars as pl
 
@@ -15,6 +17,7 @@ from offpolicy import _core, polars_calls
 from offpolicy.errors import BadFileError, UsageError
 from offpolicy.problem import Problem, from_core
 from offpolicy.scratch import ScratchFolder
+from offpolicy.tasks import FileIdentity, FrameTask, ParquetTask, Pass, Progress, Task
 
 #: Rows a task for `map=`, at least.
 TASK_ROWS = 1 << 18
@@ -22,36 +25,6 @@ TASK_ROWS = 1 << 18
 READERS = {".csv": "pl.scan_csv", ".tsv": "pl.scan_csv", ".jsonl": "pl.scan_ndjson", ".ndjson": "pl.scan_ndjson"}
 #: Frames handed to `map=` at a time, where the log is a stream.
 ROUND = 16
-
-Progress: TypeAlias = Callable[[int], None] | None
-Task: TypeAlias = tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Pass:
-    """One scan of the log, as the core takes it."""
-
-    spec: str
-    name: str
-    normalisers: bytes | None = None
-
-    def frame(self, frame: pl.DataFrame, row: int, threads: int, progress: Progress) -> _core.Partial:
-        """Scans a frame whose first row is row `row` of the log."""
-        return _core.scan_table(self.spec, self.name, self.normalisers, frame, 0, row, threads, progress)
-
-    def stream(self, stream: Any, threads: int, progress: Progress) -> _core.Partial:
-        """Scans an Arrow stream."""
-        return _core.scan_stream(self.spec, self.name, self.normalisers, stream, 0, threads, progress)
-
-    def parquet(
-        self,
-        files: Sequence[tuple[str, int, list[int] | None]],
-        batch_rows: int | None,
-        threads: int,
-        progress: Progress,
-    ) -> _core.Partial:
-        """Scans Parquet files."""
-        return _core.scan_parquet(self.spec, self.name, self.normalisers, files, batch_rows, threads, progress)
 
 
 class Source(ABC):
@@ -93,12 +66,34 @@ class Source(ABC):
         """Where the numbers come from."""
         return [{"source": name} for name in self.names]
 
+    @property
+    def name(self) -> str:
+        """How the log is called, all of it."""
+        return ", ".join(dict.fromkeys(self.names))
+
+    @cached_property
+    def token(self) -> int:
+        """A number that marks the parts of this log where it has no files to know them by."""
+        return randbits(64)
+
+    def check_unchanged(self) -> None:
+        """Refuse files that are not what they were when the log was opened; other logs have none."""
+        return
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Refuse files that change before or while the log is read otherwise than by `scan`."""
+        self.check_unchanged()
+        yield
+        self.check_unchanged()
+
 
 class FrameSource(Source):
     """A frame in memory."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
-        """Reads column names and size."""
+        """Reads column names and size, of a copy that shares the memory: what is done to the frame does not reach it."""
+        frame = frame.clone()
         self.frame, self.columns, self.rows = frame, frame.columns, frame.height
         self.names = ["frame"]
 
@@ -106,12 +101,12 @@ class FrameSource(Source):
         self, job: Pass, names: list[str], threads: int, batch_rows: int | None, progress: Progress
     ) -> _core.Partial:
         """Threads share the frame by ranges of rows."""
-        return job.frame(self.frame.select(names), 0, threads, progress)
+        return job.frame(self.frame.select(names), self.token, 0, threads, progress)
 
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """Slices of the frame."""
         frame = self.frame.select(names)
-        yield [("frame", part, start) for start, part in _slices(frame)]
+        yield [FrameTask(part, self.token, start) for start, part in _slices(frame)]
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """Slices of the frame, without a copy."""
@@ -143,13 +138,15 @@ class StreamSource(Source):
         self, job: Pass, names: list[str], threads: int, batch_rows: int | None, progress: Progress
     ) -> _core.Partial:
         """Threads take turns at the stream."""
-        return job.stream(polars_calls.batches(self.query.select(names), batch_rows), threads, progress)
+        batches = polars_calls.batches(self.query.select(names), batch_rows)
+        return job.stream(batches, self.token, threads, progress)
 
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """A few batches at a time."""
-        tasks, row = [], 0
+        tasks: list[Task] = []
+        row = 0
         for frame in polars_calls.batches(self.query.select(names)):
-            tasks.append(("frame", frame, row))
+            tasks.append(FrameTask(frame, self.token, row))
             row += frame.height
             if len(tasks) == ROUND:
                 yield tasks
@@ -177,7 +174,7 @@ class ReaderSource(StreamSource):
         self, job: Pass, names: list[str], threads: int, batch_rows: int | None, progress: Progress
     ) -> _core.Partial:
         """A new stream for each scan."""
-        return job.stream(self.open_reader(names), threads, progress)
+        return job.stream(self.open_reader(names), self.token, threads, progress)
 
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """Through a temporary file, which tasks can share."""
@@ -207,15 +204,19 @@ class ParquetSource(Source):
         """Reads the files' footers; `keep` lives as long as the source (a temporary folder)."""
         self.paths, self.names, self.keep = list(paths), list(paths), keep
         self.groups: list[list[int]] = []
+        self.identities: list[FileIdentity] = []
+        self.fingerprints: list[int] = []
         self.columns: list[str] = []
         self.columns_of: dict[str, list[str]] = {}
         for path in self.paths:
             if not Path(path).is_file():
                 raise BadFileError(path, "no such file")
-            columns, groups = _core.parquet_info(path)
+            columns, groups, identity, fingerprint = _core.parquet_info(path)
             self.columns_of[path] = columns
             self.columns += [name for name in columns if name not in self.columns]
             self.groups.append(groups)
+            self.identities.append(FileIdentity(*identity))
+            self.fingerprints.append(fingerprint)
         self.rows = sum(sum(groups) for groups in self.groups)
 
     def scan(
@@ -223,25 +224,26 @@ class ParquetSource(Source):
     ) -> _core.Partial:
         """Threads share the row groups."""
         self._need(names)
-        files = [(path, index, None) for index, path in enumerate(self.paths)]
+        files = [
+            (path, index, None, identity)
+            for index, (path, identity) in enumerate(zip(self.paths, self.identities, strict=True))
+        ]
         return job.parquet(files, batch_rows, threads, progress)
 
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """Row groups."""
         self._need(names)
-        tasks: list[Task] = []
-        for index, (path, groups) in enumerate(zip(self.paths, self.groups, strict=True)):
-            chosen: list[int] = []
-            for group in range(len(groups)):
-                chosen.append(group)
-                if sum(groups[g] for g in chosen) >= TASK_ROWS or group == len(groups) - 1:
-                    tasks.append(("parquet", path, index, chosen))
-                    chosen = []
-        yield tasks
+        with self.unchanged():
+            yield [
+                ParquetTask(path, groups, self.identities[index], (index, self.fingerprints[index], row, rows))
+                for index, path in enumerate(self.paths)
+                for groups, row, rows in _cut(self.groups[index])
+            ]
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """Batches of one file after the other."""
-        yield from polars_calls.batches(self.lazy(names), rows)  # keeps the source, and its temporary folder
+        with self.unchanged():
+            yield from polars_calls.batches(self.lazy(names), rows)  # keeps the source, and its temporary folder
 
     def lazy(self, names: list[str] | None = None) -> pl.LazyFrame:
         """One file after the other, with the types that hold what all of them have."""
@@ -254,6 +256,11 @@ class ParquetSource(Source):
     def pieces(self) -> list[pl.LazyFrame]:
         """A query for each file."""
         return [pl.scan_parquet(path, glob=False) for path in self.paths]
+
+    def check_unchanged(self) -> None:
+        """Refuse files that are not what they were when the log was opened."""
+        for path, identity in zip(self.paths, self.identities, strict=True):
+            _core.check_unchanged(path, identity.described())
 
     def _need(self, names: list[str]) -> None:
         """A column that only some of the files have is refused, whatever their order."""
@@ -271,13 +278,16 @@ class ParquetSource(Source):
         ]
 
 
-def run_task(job: Pass, task: Task) -> bytes:
-    """Does a task where `map=` put it; bytes go back."""
-    if task[0] == "frame":
-        _, frame, row = task
-        return job.frame(frame, row, 1, None).encode()
-    _, path, index, groups = task
-    return job.parquet([(path, index, groups)], None, 1, None).encode()
+def _cut(groups: Sequence[int]) -> Iterator[tuple[list[int], int, int]]:
+    """Yield neighbouring row groups that make a task, their first row and how many rows they have."""
+    chosen: list[int] = []
+    row = rows = 0
+    for group, size in enumerate(groups):
+        chosen.append(group)
+        rows += size
+        if rows >= TASK_ROWS or group == len(groups) - 1:
+            yield chosen, row, rows
+            chosen, row, rows = [], row + rows, 0
 
 
 def open_log(log: Any) -> Source:

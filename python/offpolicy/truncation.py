@@ -20,6 +20,7 @@ from offpolicy.endings import cut_off
 from offpolicy.errors import UsageError
 from offpolicy.interruptible import interruptible
 from offpolicy.plan import Plan
+from offpolicy.reading import Reading
 from offpolicy.scratch import ScratchFolder
 from offpolicy.sources import ParquetSource, Source
 
@@ -90,6 +91,15 @@ def mend(source: Source, plan: Plan, cut: Cut, explicit: bool) -> Mended:
     made = _rewritten(source, names, completed)
     remark = f"the later rewards of {cut.episodes} truncated episodes were taken from the model"
     return Mended(made, plan, {"truncated_bootstrapped": cut.episodes}, [*remarks, remark], remark)
+
+
+def check_mended(before: Reading | None, after: Reading | None, plan: Plan, name: str) -> None:
+    """Refuse a log that changed before it was rewritten: what mending does not touch is as the first pass read it."""
+    if before is None or after is None:
+        return
+    if plan.settings.truncation == "reduce-horizon":  # rows are left out
+        after = replace(before, episodes=after.episodes)
+    before.check(after, name, but=[plan.columns.reward])
 
 
 def _model(plan: Plan) -> tuple[str, str]:

@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use offpolicy_core::problem::Place;
+use offpolicy_core::stamp::Extent;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
 use parquet::schema::types::SchemaDescriptor;
 use pyo3::prelude::*;
 
 use crate::columns::{Columns, check_types};
-use crate::errors::{Failure, guarded};
+use crate::errors::{Failure, guarded, shielded};
+use crate::identity::{Described, Identity};
 use crate::partial::Partial;
 use crate::workers::{Job, Worker};
 
@@ -24,6 +26,7 @@ const UNIT: i64 = 1 << 18;
 struct Source {
     path: PathBuf,
     metadata: ArrowReaderMetadata,
+    identity: Identity,
     index: u32,
 }
 
@@ -35,12 +38,17 @@ struct Unit {
 }
 
 impl Source {
-    fn open(path: PathBuf, index: u32) -> Result<Self, Failure> {
-        let metadata = guarded(&path, || {
-            let file = File::open(&path).map_err(|error| failed(&path, error))?;
-            ArrowReaderMetadata::load(&file, Default::default()).map_err(|error| failed(&path, error))
+    /// Opens a file; one that is not as it was before is refused.
+    fn open(path: PathBuf, index: u32, before: Option<Described>) -> Result<Self, Failure> {
+        let (metadata, identity) = guarded(&path, || {
+            let mut file = File::open(&path).map_err(|error| failed(&path, error))?;
+            let identity = Identity::of(&mut file).map_err(|error| failed(&path, error))?;
+            before.map_or(Ok(()), |before| identity.check(&path, before))?;
+            let metadata =
+                ArrowReaderMetadata::load(&file, Default::default()).map_err(|error| failed(&path, error))?;
+            Ok((metadata, identity))
         })?;
-        Ok(Self { path, metadata, index })
+        Ok(Self { path, metadata, identity, index })
     }
 
     fn groups(&self) -> impl Iterator<Item = i64> {
@@ -52,15 +60,30 @@ fn failed(path: &Path, error: impl std::fmt::Display) -> Failure {
     Failure::File(path.display().to_string(), error.to_string())
 }
 
-/// Column names and row-group sizes of a file.
+/// Column names and row-group sizes of a file, what tells whether it changes, and the fingerprint of its content.
 #[pyfunction]
-pub fn parquet_info(path: PathBuf) -> PyResult<(Vec<String>, Vec<i64>)> {
-    let source = Source::open(path, 0)?;
-    let names = source.metadata.schema().fields().iter().map(|field| field.name().clone()).collect();
-    Ok((names, source.groups().collect()))
+pub fn parquet_info(path: PathBuf) -> PyResult<(Vec<String>, Vec<i64>, Described, u64)> {
+    shielded(|| {
+        let source = Source::open(path, 0, None)?;
+        let names = source.metadata.schema().fields().iter().map(|field| field.name().clone()).collect();
+        let identity = source.identity;
+        Ok((names, source.groups().collect(), identity.describe(), identity.content()))
+    })
 }
 
-/// Scans files, given as (path, source, row groups or None for all).
+/// Raises where a file is not as it was before.
+#[pyfunction]
+pub fn check_unchanged(path: PathBuf, before: Described) -> PyResult<()> {
+    shielded(|| {
+        let mut file = File::open(&path).map_err(|error| failed(&path, error))?;
+        Ok(Identity::of(&mut file).map_err(|error| failed(&path, error))?.check(&path, before)?)
+    })
+}
+
+/// A path, which source it is, its row groups or None for all, and what the file was before.
+type Asked = (PathBuf, u32, Option<Vec<usize>>, Described);
+
+/// Scans files.
 #[pyfunction]
 #[pyo3(signature = (spec, pass_, normalisers, files, batch_rows, threads, progress))]
 #[expect(clippy::too_many_arguments, reason = "a Python signature")]
@@ -69,30 +92,40 @@ pub fn scan_parquet(
     spec: &str,
     pass_: &str,
     normalisers: Option<&[u8]>,
-    files: Vec<(PathBuf, u32, Option<Vec<usize>>)>,
+    files: Vec<Asked>,
     batch_rows: Option<usize>,
     threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Partial> {
-    let job = Job::new(spec, pass_, normalisers, threads, progress)?;
-    let (mut sources, mut units) = (vec![], vec![]);
-    for (path, index, groups) in files {
-        let source = Source::open(path, index)?;
+    shielded(|| {
+        let job = Job::new(spec, pass_, normalisers, threads, progress)?;
+        scan(py, &job, files, batch_rows.unwrap_or(BATCH))
+    })
+}
+
+fn scan(py: Python<'_>, job: &Job, files: Vec<Asked>, batch_rows: usize) -> PyResult<Partial> {
+    let (mut sources, mut units, mut extents) = (vec![], vec![], vec![]);
+    for (path, index, groups, before) in files {
+        let source = Source::open(path, index, Some(before))?;
         check_types(&job.spec, source.metadata.schema()).map_err(|why| in_file(&source, why))?;
-        units.extend(cut(&source, sources.len(), groups));
+        let own = cut(&source, sources.len(), groups);
+        let rows = own.iter().map(|unit| unit.rows.max(0).cast_unsigned()).sum();
+        let row = own.first().map_or(0, |unit| unit.row);
+        extents.push(Extent { source: index, log: source.identity.content(), row, rows });
+        units.extend(own);
         sources.push(source);
     }
     let next = AtomicUsize::new(0);
     let partial = job.run(py, |worker| {
         while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
             let source = &sources[unit.source];
-            if !guarded(&source.path, || read(worker, source, unit, batch_rows.unwrap_or(BATCH)))? {
+            if !guarded(&source.path, || read(worker, source, unit, batch_rows))? {
                 break;
             }
         }
         Ok(())
     })?;
-    Ok(Partial(partial))
+    Ok(Partial::new(job, extents, partial))
 }
 
 fn in_file(source: &Source, why: Failure) -> Failure {
@@ -132,6 +165,8 @@ fn projection(schema: &SchemaDescriptor, names: &[&str]) -> ProjectionMask {
 fn read(worker: &mut Worker, source: &Source, unit: &Unit, batch_rows: usize) -> Result<bool, Failure> {
     let why = |error: &dyn std::fmt::Display| failed(&source.path, error);
     let file = File::open(&source.path).map_err(|error| why(&error))?;
+    source.identity.check_open(&source.path, &file)?;
+    let watched = file.try_clone().map_err(|error| why(&error))?;
     let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, source.metadata.clone());
     let mask = projection(builder.parquet_schema(), &worker.spec.names());
     let builder = builder.with_projection(mask).with_row_groups(unit.groups.clone()).with_batch_size(batch_rows);
@@ -150,6 +185,7 @@ fn read(worker: &mut Worker, source: &Source, unit: &Unit, batch_rows: usize) ->
     if row != expected {
         return Err(why(&format!("the file promises {expected} rows but has {row}")));
     }
+    source.identity.check_open(&source.path, &watched)?;
     worker.end_unit();
     Ok(true)
 }

@@ -6,14 +6,18 @@ use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use offpolicy_core::problem::Place;
+use offpolicy_core::stamp::Extent;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::columns::{Columns, check_types};
-use crate::errors::Failure;
+use crate::errors::{Failure, shielded};
 use crate::partial::Partial;
 use crate::workers::Job;
+
+/// A stream is the only source of its log.
+const SOURCE: u32 = 0;
 
 /// A stream of record batches that may move between threads.
 pub struct Stream(RecordBatchStreamReader);
@@ -51,7 +55,7 @@ pub fn failed(error: ArrowError) -> Failure {
 
 /// Scans a stream.
 #[pyfunction]
-#[pyo3(signature = (spec, pass_, normalisers, stream, source, threads, progress))]
+#[pyo3(signature = (spec, pass_, normalisers, stream, log, threads, progress))]
 #[expect(clippy::too_many_arguments, reason = "a Python signature")]
 pub fn scan_stream(
     py: Python<'_>,
@@ -59,11 +63,17 @@ pub fn scan_stream(
     pass_: &str,
     normalisers: Option<&[u8]>,
     stream: &Bound<'_, PyAny>,
-    source: u32,
+    log: u64,
     threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Partial> {
-    let job = Job::new(spec, pass_, normalisers, threads, progress)?;
+    shielded(|| {
+        let job = Job::new(spec, pass_, normalisers, threads, progress)?;
+        scan(py, &job, stream, log)
+    })
+}
+
+fn scan(py: Python<'_>, job: &Job, stream: &Bound<'_, PyAny>, log: u64) -> PyResult<Partial> {
     let reader = import(stream)?;
     check_types(&job.spec, &reader.schema())?;
     let shared = Mutex::new((reader, 0));
@@ -82,7 +92,7 @@ pub fn scan_stream(
                 (batch, row)
             };
             let columns = Columns::new(worker.spec, &batch)?;
-            let place = Place { source, row };
+            let place = Place { source: SOURCE, row };
             worker.converter.push(worker.spec, &columns, 0..batch.num_rows(), place, &mut worker.scan)?;
             worker.end_unit();
             if !worker.go_on(batch.num_rows()) {
@@ -90,5 +100,6 @@ pub fn scan_stream(
             }
         }
     })?;
-    Ok(Partial(partial))
+    let extent = Extent { source: SOURCE, log, row: 0, rows: partial.content.rows };
+    Ok(Partial::new(job, vec![extent], partial))
 }

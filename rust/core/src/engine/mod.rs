@@ -31,6 +31,8 @@ pub struct Engine {
     step_forms: Vec<Vec<StepForm>>,
     needed: Vec<bool>,
     tables: Tables,
+    /// The longest trajectory that the tables of a later pass reach to.
+    reach: Option<u64>,
     arch: pulp::Arch,
     /// Policies that are watched.
     watched: Vec<bool>,
@@ -73,6 +75,7 @@ impl Engine {
             work,
             step_forms: plan.policies.iter().map(|policy| plan.step_forms(policy, pass)).collect(),
             tables: Tables::new(&plan, normalisers),
+            reach: normalisers.map(Normalisers::longest),
             arch: pulp::Arch::new(),
             keeps_rho: bases(&plan).iter().zip(&watched).map(|(base, watched)| base | watched).collect(),
             watched,
@@ -84,6 +87,11 @@ impl Engine {
             plan,
             pass,
         }
+    }
+
+    /// How long a trajectory may be: H if it is given, and in a later pass no longer than in the first.
+    pub fn longest(&self) -> Option<u64> {
+        self.plan.horizon.into_iter().chain(self.reach).min()
     }
 
     /// Adds rows to a trajectory; `last` if none follow.

@@ -13,6 +13,7 @@ use std::collections::btree_map::Entry;
 use serde::{Deserialize, Serialize};
 
 use crate::accumulators::Accumulators;
+use crate::content::Content;
 use crate::ending::Ending;
 use crate::engine::Engine;
 use crate::episode::{Head, Open};
@@ -98,6 +99,8 @@ pub struct Partial {
     pub truncated: BTreeMap<u64, Cut>,
     /// Some value is of extraordinary magnitude.
     pub wild: bool,
+    /// What was read.
+    pub content: Content,
     /// Beginnings that have not been found.
     pub heads: Vec<Head>,
     /// Episodes that may go on elsewhere.
@@ -140,6 +143,8 @@ impl Scan {
 
     /// Reads the next rows of the unit.
     pub fn push(&mut self, batch: &Batch) {
+        let rows = batch.runs.last().map_or(0, |run| run.start + run.len);
+        self.partial.content.add_rows(batch.columns, rows, self.arch);
         for flaw in batch.flaws {
             self.report_flaw(batch, flaw);
         }
@@ -188,6 +193,7 @@ impl Scan {
         self.engine.sums.merge(other.sums);
         self.partial.ids.merge(other.ids);
         self.partial.wild |= other.wild;
+        self.partial.content.merge(&other.content);
         self.partial.problems.merge(self.engine.plan.problem_limit, other.problems);
         for (ours, theirs) in self.partial.first_steps.iter_mut().zip(other.first_steps) {
             *ours = [ours.take(), theirs].into_iter().flatten().min();
@@ -329,6 +335,7 @@ impl Scan {
     }
 
     fn close(&mut self, mut open: Open) {
+        self.partial.content.add_episode(&open.id, open.steps);
         if open.ending.is_cut() {
             let cut = Cut { count: 1, place: open.last, id: open.id.clone(), ending: open.ending };
             note_cut(&mut self.partial, open.steps, cut);
