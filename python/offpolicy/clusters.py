@@ -157,6 +157,8 @@ def _by_episode(source: Source, episode: str, names: Sequence[str]) -> tuple[pl.
             parts.append(frame.group_by(key).agg(*least, *largest, *nulls))
         least, largest = ([of(pl.col(what + name)) for name in ids] for what, of in EXTREMES.items())
         nulls = [pl.col(f"nulls {name}").sum() for name in ids]
+        if not parts:
+            raise ChangedLogError(source.name, "it had rows, and has none when it is read again")
         return pl.concat(parts).group_by("episode").agg(*least, *largest, *nulls), schema
 
     return interruptible(read)

@@ -49,6 +49,7 @@ from offpolicy.parted_log import TEST, TRAIN, PartedLog, Parts, Stored
 from offpolicy.plan import TARGET, Plan, Settings, choose_estimators, ratio_checks
 from offpolicy.plan import Policy as TargetPolicy
 from offpolicy.protocols import Model, ModelFitter, Policy, Setting
+from offpolicy.reading import steady
 from offpolicy.scanner import ProgressFunction, Steady
 from offpolicy.side_by_side import values_of
 from offpolicy.sources import Source, open_log
@@ -162,16 +163,17 @@ def cross_fit(
     if order == "any":
         source, _ = tidy(source, source.columns, columns, dedupe=False)
     check_cluster(cluster)
-    steady = _refuse(source, columns, settings, wanted, estimated is not None, threads)
-    clusters = None if cluster is None else Clusters.read(source, columns, cluster)
-    parts = parts if clusters is None else _by_cluster(parts, clusters, train_fraction)
-    parted = PartedLog(source, columns, setting, parts, [] if cluster is None else [cluster])
-    chosen = _evaluated(parted.episodes, parts.count, train_fraction)
-    if estimated is not None:
-        parted.estimated(behavior_columns(parted.whole, setting, parts.of, parts.count, **estimated))
-    into = {name: PolicyColumns.named(str(number)) for number, name in enumerate(policies)}
-    ratio = RatioOfFolds(setting, wanted, transition_ratio)
-    annotated = _annotated(parted, chosen, policies, into, fit, setting, ratio, threads, progress)
+    log_seen = _refuse(source, columns, settings, wanted, estimated is not None, threads)
+    with steady(log_seen.check):
+        clusters = None if cluster is None else Clusters.read(source, columns, cluster)
+        parts = parts if clusters is None else _by_cluster(parts, clusters, train_fraction)
+        parted = PartedLog(source, columns, setting, parts, [] if cluster is None else [cluster])
+        chosen = _evaluated(parted.episodes, parts.count, train_fraction)
+        if estimated is not None:
+            parted.estimated(behavior_columns(parted.whole, setting, parts.of, parts.count, **estimated))
+        into = {name: PolicyColumns.named(str(number)) for number, name in enumerate(policies)}
+        ratio = RatioOfFolds(setting, wanted, transition_ratio)
+        annotated = _annotated(parted, chosen, policies, into, fit, setting, ratio, threads, progress)
     estimate = partial(
         evaluate,
         discount=settings.discount,
@@ -187,7 +189,6 @@ def cross_fit(
         threads=threads,
         continuing=continuing,
     )
-    steady.check()
     pooled = estimate(parted.together(annotated.values()), estimators=wanted)
     about = {
         "folds": parts.count if train_fraction is None else None,

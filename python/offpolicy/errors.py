@@ -56,6 +56,10 @@ class BadFileError(OffPolicyError):
         super().__init__(f"{file}: {why}")
 
 
+class UnreadableError(OffPolicyError):
+    """A stream that broke off while it was read."""
+
+
 class ChangedLogError(BadFileError):
     """A log that changed between two readings, whose numbers would be of neither; `file` names it."""
 

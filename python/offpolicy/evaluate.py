@@ -27,6 +27,10 @@ from offpolicy.std_errors import by_cluster, scored_log, with_estimated_behavior
 from offpolicy.tidy import tidy
 from offpolicy.truncation import Cut, check_mended, mend, with_checks
 
+#: The most that a number of rows may be, and others by their names.
+MOST_ROWS = 2**31 - 1
+MOST = {"threads": 1024}
+
 
 def evaluate(
     log: Any,
@@ -151,7 +155,9 @@ def evaluate(
     remarks += _about_clusters(source, plan, clusters, passes)
     taken = None
     if truncation and first.truncated:
-        mended = mend(source, plan, Cut(first.truncated, first.shortest_truncated or 0), estimators is not None)
+        cut = Cut(first.truncated, first.shortest_truncated or 0)
+        with source.unchanged():
+            mended = mend(source, plan, cut, estimators is not None)
         repairs |= mended.repairs
         remarks += mended.remarks
         taken = mended.taken
@@ -324,9 +330,11 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
 
 
 def check_size(name: str, value: int | None) -> None:
-    """Refuses what is not a positive whole number."""
+    """Refuses what is not a positive whole number, or more than can be meant."""
     if value is not None and not (isinstance(value, int) and value >= 1):
         raise UsageError(f"{name} must be a whole number of at least 1, not {value!r}")
+    if value is not None and value > MOST.get(name, MOST_ROWS):
+        raise UsageError(f"{name} must be at most {MOST.get(name, MOST_ROWS):,}, not {value:,}")
 
 
 def make_plan(

@@ -47,6 +47,7 @@ from offpolicy.lower_bound import LowerBound
 from offpolicy.parted_log import default_names
 from offpolicy.plan import BEHAVIOR
 from offpolicy.protocols import Generator, ModelFitter, Policy, Setting
+from offpolicy.reading import steady
 from offpolicy.scanner import ProgressFunction
 from offpolicy.scoring import Score, Scoring
 from offpolicy.sources import FrameSource, ParquetSource, Source, StreamSource, open_log
@@ -162,15 +163,15 @@ def improve(
     assert value is not None
     advance = progress or (lambda done, total: None)
     advance(0, None)
-    first_step = int(open_log(table).lazy().select(pl.col("step").min()).collect().item())
-    found = find_candidates(generator, fitter, table, setting)
-    settings = {**common, "columns": kept, "threads": threads, "baseline": baseline}
     floor = cost_floor(setting, estimator, bound) if against == "difference" else None
-    scoring = Scoring(
-        table, setting, estimator, fitter, train_fraction, first_step, settings, transition_ratio, against, floor
-    )
-    scores = [_eligible(score, require) for score in scoring.scores(found, bound, advance)]
-    _check_unchanged(source, own)
+    with steady(partial(_check_unchanged, source, own)):
+        first_step = int(open_log(table).lazy().select(pl.col("step").min()).collect().item())
+        found = find_candidates(generator, fitter, table, setting)
+        settings = {**common, "columns": kept, "threads": threads, "baseline": baseline}
+        scoring = Scoring(
+            table, setting, estimator, fitter, train_fraction, first_step, settings, transition_ratio, against, floor
+        )
+        scores = [_eligible(score, require) for score in scoring.scores(found, bound, advance)]
     ranked = _ranked(scores)
     least = 0.0 if against == "difference" else value
     enough = [score for score in ranked if _score(score) > least]

@@ -6,14 +6,15 @@ adds up, in an order that does not matter, a fingerprint of each episode's id an
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
 
 from offpolicy import _core
-from offpolicy.errors import ChangedLogError
+from offpolicy.errors import ChangedLogError, OffPolicyError
 
 
 @dataclass(frozen=True)
@@ -72,3 +73,14 @@ class Recount:
     def check(self, first: Reading, name: str) -> None:
         """Refuse a log of which the first pass has read something else."""
         first.check(replace(first, rows=self.rows, columns=self.columns), name)
+
+
+@contextmanager
+def steady(check: Callable[[], None]) -> Iterator[None]:
+    """Call what refuses a changed log when the work is done, and when it fails: the change may be why."""
+    try:
+        yield
+    except (OffPolicyError, pl.exceptions.PolarsError):
+        check()
+        raise
+    check()

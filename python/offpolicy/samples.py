@@ -11,7 +11,7 @@ in f64, where a product that is too large becomes infinite: whoever asks must lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -105,24 +105,26 @@ class Samples:
         """
         target = next(target for target in self.plan.policies if target.name == policy)
         names = {role: target.models.get(role, self.plan.columns.reward) for role in roles}
+        ratio, shares = self._ratio(target)
         try:
-            for frame in self._whole_episodes([*names.values()], self._ratio(target)):
-                yield from self._padded(frame, names, horizon)
+            for frame in self._whole_episodes([*names.values()], ratio):
+                yield from self._padded(_mixed(frame, shares), names, horizon)
         except pl.exceptions.PolarsError as error:  # its reader is stricter than ours
             raise BadFileError(", ".join(self.source.names), f"it cannot be read again: {error}") from None
 
-    def _ratio(self, policy: Policy) -> pl.Expr:
+    def _ratio(self, policy: Policy) -> tuple[pl.Expr, list[float]]:
+        """Return the ratio that the policy's own is mixed of, and the α of each mixture, the innermost first."""
+        named = {target.name: target for target in self.plan.policies}
+        shares: list[float] = []
         form = policy.ratio
+        while form is not None and "mixture" in form:
+            shares.insert(0, form["mixture"]["alpha"])
+            form = named[form["mixture"]["of"]].ratio
         assert form is not None  # the estimator was computed with it
-        if "mixture" in form:
-            base = next(target for target in self.plan.policies if target.name == form["mixture"]["of"])
-            alpha = form["mixture"]["alpha"]
-            mixed: pl.Expr = (1 - alpha) * self._ratio(base) + alpha
-            return mixed
         if "column" in form:
-            return pl.col(form["column"]["ratio"]).cast(pl.Float64)
+            return pl.col(form["column"]["ratio"]).cast(pl.Float64), shares
         pair = form["probabilities"]
-        return pl.col(pair["target"]).cast(pl.Float64) / pl.col(pair["behavior"]).cast(pl.Float64)
+        return pl.col(pair["target"]).cast(pl.Float64) / pl.col(pair["behavior"]).cast(pl.Float64), shares
 
     def _whole_episodes(self, names: list[str], ratio: pl.Expr) -> Iterator[pl.DataFrame]:
         """Rows of whole trajectories. Only the first and the last of a batch can have rows elsewhere: these wait."""
@@ -159,6 +161,16 @@ class Samples:
                 c: Floats = _spread(rows[_RATIO], at, shape, after=1.0).cumprod(axis=1)
             columns = {role: _spread(rows[name], at, shape, after=0.0) for role, name in names.items()}
             yield Steps(block["value"], c, columns)
+
+
+def _mixed(frame: pl.DataFrame, shares: Sequence[float]) -> pl.DataFrame:
+    """Return the frame with the ratio (1−α)ρ + α for each α in turn."""
+    if not shares:
+        return frame
+    rho: Floats = frame[_RATIO].to_numpy()
+    for alpha in shares:
+        rho = (1 - alpha) * rho + alpha
+    return frame.with_columns(pl.Series(_RATIO, rho))
 
 
 def _spread(values: pl.Series, at: tuple[Any, Any], shape: tuple[int, int], after: float) -> Floats:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from offpolicy import _core
-from offpolicy.errors import BadLogError, ChangedLogError
+from offpolicy.errors import BadLogError, ChangedLogError, UnreadableError
 from offpolicy.plan import Plan
 from offpolicy.problem import EMPTY
 from offpolicy.reading import Reading
@@ -64,11 +64,16 @@ class Scanner:
         """One pass, whatever it finds; a log that is not what an earlier pass has read is refused."""
         job, names = Pass(plan.spec(), pass_name, normalisers), plan.names()
         merger = job.merger()
-        if self.map is None:
-            merger.add(self.source.scan(job, names, self.threads, self.batch_rows, self._report()))
-        else:
-            for tasks in self.source.rounds(names):
-                add_states(merger, tasks, self.map(partial(run_task, job), tasks), self.source.names)
+        try:
+            if self.map is None:
+                merger.add(self.source.scan(job, names, self.threads, self.batch_rows, self._report()))
+            else:
+                for tasks in self.source.rounds(names):
+                    add_states(merger, tasks, self.map(partial(run_task, job), tasks), self.source.names)
+        except UnreadableError as error:
+            if self.reading is None:
+                raise
+            raise ChangedLogError(self.source.name, f"it was read before, and now {error}") from None
         if self.source.rows is not None:
             self.done += self.source.rows
             if self.progress:

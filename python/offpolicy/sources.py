@@ -16,6 +16,7 @@ import polars as pl
 from offpolicy import _core, polars_calls
 from offpolicy.errors import BadFileError, UsageError
 from offpolicy.problem import Problem, from_core
+from offpolicy.reading import steady
 from offpolicy.scratch import ScratchFolder
 from offpolicy.tasks import FileIdentity, FrameTask, ParquetTask, Pass, Progress, Task
 
@@ -82,17 +83,20 @@ class Source(ABC):
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """Refuse files that change before or while the log is read otherwise than by `scan`."""
+        """Refuse files that change before or while the log is read otherwise than by `scan`, or cannot be read."""
         self.check_unchanged()
-        yield
-        self.check_unchanged()
+        with steady(self.check_unchanged):
+            try:
+                yield
+            except pl.exceptions.PolarsError as error:
+                raise BadFileError(self.name, f"it cannot be read: {error}") from None
 
 
 class FrameSource(Source):
     """A frame in memory."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
-        """Reads column names and size, of a copy that shares the memory: what is done to the frame does not reach it."""
+        """Reads names and size of a copy that shares the memory: what is done to the frame does not reach it."""
         frame = frame.clone()
         self.frame, self.columns, self.rows = frame, frame.columns, frame.height
         self.names = ["frame"]
@@ -155,7 +159,8 @@ class StreamSource(Source):
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """What the query gives."""
-        return polars_calls.batches(self.query.select(names), rows)
+        with self.unchanged():
+            yield from polars_calls.batches(self.query.select(names), rows)
 
     def lazy(self) -> pl.LazyFrame:
         """The query itself."""
@@ -333,6 +338,8 @@ def _common_types(paths: Sequence[str], scans: Sequence[pl.LazyFrame]) -> pl.Sch
 
 def _frame(table: Any) -> pl.DataFrame:
     try:
+        if hasattr(table, "validate"):  # pyarrow's: an index or offset that leads nowhere would be followed
+            table.validate(full=True)
         return pl.DataFrame(table)
     except pl.exceptions.DuplicateError as error:
         raise UsageError(f"the log has a column name twice: {error}") from None

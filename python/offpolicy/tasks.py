@@ -113,7 +113,7 @@ def run_task(job: Pass, task: Task) -> bytes:
 
 
 def add_states(merger: _core.Merger, tasks: Sequence[Task], states: Iterable[Any], names: Sequence[str]) -> None:
-    """Add up the states of some tasks, in any order; refuse parts that are missing, come twice or are of another log."""
+    """Add up the states of tasks, in any order; refuse parts that are missing, come twice or are of another log."""
     waiting = [task.extent for task in tasks]
     for state in states:
         if not isinstance(state, bytes):

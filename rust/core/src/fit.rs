@@ -24,8 +24,8 @@ pub fn check(plan: &Plan, pass: Pass, extents: &[Extent], partial: &Partial) -> 
     let cuts = partial.truncated.values().try_fold(0u64, |sum, cut| sum.checked_add(cut.count));
     expect(partial.truncated.values().all(|cut| cut.count > 0), "the episodes cut off")?;
     expect(cuts.is_some_and(|cuts| cuts <= partial.sums.episodes()), "the episodes cut off")?;
-    let problems = &partial.problems;
-    expect(problems.kept.len() <= plan.problem_limit && problems.kept.len() as u64 <= problems.found, "the problems")?;
+    let (kept, found) = (partial.problems.kept.len(), partial.problems.found);
+    expect(kept <= plan.problem_limit && kept as u64 <= found && (kept > 0) != clean, "the problems")?;
     expect(places(partial).all(|place| extents.iter().any(|extent| extent.source == place.source)), "the places")
 }
 

@@ -17,6 +17,7 @@ use offpolicy_core::steps::Steps;
 use serde::Deserialize;
 
 use crate::errors::Failure;
+use crate::imported::validate;
 use crate::runs::find_runs;
 
 /// Rows converted and folded together: their columns stay in the cache between the two.
@@ -72,6 +73,15 @@ pub struct Columns {
 }
 
 impl Columns {
+    /// The columns of a batch that came from elsewhere. Numbers are where their length says; texts and indices may lead
+    /// anywhere, and are looked at once.
+    pub fn imported(spec: &Spec, batch: &RecordBatch) -> Result<Self, Failure> {
+        let episode = batch.column_by_name(&spec.episode).filter(|column| !column.data_type().is_primitive());
+        let wrong = |error| Failure::Input(format!("column {:?} is damaged: {error}", spec.episode));
+        episode.map_or(Ok(()), |column| validate(column)).map_err(wrong)?;
+        Self::new(spec, batch)
+    }
+
     /// Finds the columns; a dictionary of texts becomes plain text.
     pub fn new(spec: &Spec, batch: &RecordBatch) -> Result<Self, Failure> {
         let find = |name: &str| {

@@ -15,6 +15,8 @@ pub enum Failure {
     Changed(String, String),
     /// A column of the wrong type, or an input of the wrong form.
     Input(String),
+    /// A stream that broke off.
+    Stream(String),
     /// A state that is damaged or belongs elsewhere.
     State(String),
     /// A fault of ours.
@@ -35,6 +37,7 @@ impl From<Failure> for PyErr {
             Failure::File(file, why) => raise("BadFileError", (file, why)),
             Failure::Changed(file, why) => raise("ChangedLogError", (file, why)),
             Failure::Input(why) => raise("OffPolicyError", (why,)),
+            Failure::Stream(why) => raise("UnreadableError", (why,)),
             Failure::State(why) => raise("StateError", (why,)),
             Failure::Internal(why) => raise("InternalError", (why,)),
             Failure::Python(error) => error,

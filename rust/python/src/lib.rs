@@ -4,8 +4,10 @@
 mod columns;
 mod errors;
 mod identity;
+mod imported;
 mod kernel;
 mod mdp;
+mod pages;
 mod parquet_files;
 mod partial;
 mod particles;

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use crate::columns::{Columns, check_types};
 use crate::errors::{Failure, guarded, shielded};
 use crate::identity::{Described, Identity};
+use crate::pages::Pages;
 use crate::partial::Partial;
 use crate::workers::{Job, Worker};
 
@@ -167,7 +168,8 @@ fn read(worker: &mut Worker, source: &Source, unit: &Unit, batch_rows: usize) ->
     let file = File::open(&source.path).map_err(|error| why(&error))?;
     source.identity.check_open(&source.path, &file)?;
     let watched = file.try_clone().map_err(|error| why(&error))?;
-    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, source.metadata.clone());
+    let pages = Pages::new(file, source.metadata.metadata(), &unit.groups);
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(pages, source.metadata.clone());
     let mask = projection(builder.parquet_schema(), &worker.spec.names());
     let builder = builder.with_projection(mask).with_row_groups(unit.groups.clone()).with_batch_size(batch_rows);
     let mut row = unit.row;

@@ -200,7 +200,11 @@ impl Whole {
                     Failure::Internal("an outcome is made of a first and a second pass of one plan".into()).into()
                 );
             }
-            json(&Outcome::new(plan, &self.partial.sums, &normalisers, second))
+            let outcome = Outcome::new(plan, &self.partial.sums, &normalisers, second);
+            if travelled && outcome.has_nan() {
+                return Err(Failure::State("states that came through map= are not the sums of a log".into()).into());
+            }
+            json(&outcome)
         })
     }
 

@@ -8,7 +8,7 @@ use parquet::file::properties::WriterProperties;
 use pyo3::prelude::*;
 
 use crate::errors::{Failure, shielded};
-use crate::stream::{failed, import};
+use crate::imported::{failed, import, validate};
 
 /// Writes the named columns of a stream, or all.
 #[pyfunction]
@@ -26,6 +26,7 @@ pub fn spool(py: Python<'_>, stream: &Bound<'_, PyAny>, names: Option<Vec<String
             let mut writer = ArrowWriter::try_new(file, schema, Some(properties)).map_err(|error| broken(&error))?;
             for batch in &mut reader {
                 let batch = batch.and_then(|batch| batch.project(&found)).map_err(failed)?;
+                batch.columns().iter().try_for_each(|column| validate(column)).map_err(failed)?;
                 writer.write(&batch).map_err(|error| broken(&error))?;
                 Python::attach(|py| py.check_signals())?;
             }

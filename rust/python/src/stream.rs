@@ -1,57 +1,19 @@
-//! Arrow C streams: any object with `__arrow_c_stream__`, read batch by batch in bounded memory.
+//! Scans of Arrow streams, batch by batch in bounded memory.
 
 use std::sync::Mutex;
 
-use arrow_array::RecordBatchReader;
-use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
-use arrow_schema::{ArrowError, SchemaRef};
 use offpolicy_core::problem::Place;
 use offpolicy_core::stamp::Extent;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
 
 use crate::columns::{Columns, check_types};
-use crate::errors::{Failure, shielded};
+use crate::errors::shielded;
+use crate::imported::{failed, import};
 use crate::partial::Partial;
 use crate::workers::Job;
 
 /// A stream is the only source of its log.
 const SOURCE: u32 = 0;
-
-/// A stream of record batches that may move between threads.
-pub struct Stream(RecordBatchStreamReader);
-
-impl Stream {
-    /// Its columns.
-    pub fn schema(&self) -> SchemaRef {
-        self.0.schema()
-    }
-}
-
-impl Iterator for Stream {
-    type Item = Result<arrow_array::RecordBatch, ArrowError>;
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next()
-    }
-}
-
-/// Takes the stream out of an object with `__arrow_c_stream__`.
-#[expect(unsafe_code, reason = "the Arrow PyCapsule interface hands over a C struct")]
-pub fn import(object: &Bound<'_, PyAny>) -> PyResult<Stream> {
-    let capsule = object.call_method0("__arrow_c_stream__")?;
-    let capsule =
-        capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("__arrow_c_stream__ gave no capsule"))?;
-    let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
-    // Safety: the capsule's name says that it holds this struct; `from_raw` moves it out and leaves a released one.
-    let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr().cast()) };
-    RecordBatchStreamReader::try_new(stream).map(Stream).map_err(|error| failed(error).into())
-}
-
-/// The source could not go on.
-pub fn failed(error: ArrowError) -> Failure {
-    Failure::Input(format!("the log could not be read: {error}"))
-}
 
 /// Scans a stream.
 #[pyfunction]
@@ -91,7 +53,7 @@ fn scan(py: Python<'_>, job: &Job, stream: &Bound<'_, PyAny>, log: u64) -> PyRes
                 guard.1 += batch.num_rows() as u64;
                 (batch, row)
             };
-            let columns = Columns::new(worker.spec, &batch)?;
+            let columns = Columns::imported(worker.spec, &batch)?;
             let place = Place { source: SOURCE, row };
             worker.converter.push(worker.spec, &columns, 0..batch.num_rows(), place, &mut worker.scan)?;
             worker.end_unit();

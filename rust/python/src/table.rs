@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 
 use crate::columns::{Columns, check_types};
 use crate::errors::{Failure, shielded};
+use crate::imported::{failed, import};
 use crate::partial::Partial;
-use crate::stream::import;
 use crate::workers::Job;
 
 /// Rows a unit, at least.
@@ -42,8 +42,8 @@ pub fn scan_table(
 fn scan(py: Python<'_>, job: &Job, table: &Bound<'_, PyAny>, log: u64, row: u64) -> PyResult<Partial> {
     let reader = import(table)?;
     check_types(&job.spec, &reader.schema())?;
-    let batches: Vec<RecordBatch> = py.detach(|| reader.collect::<Result<_, _>>()).map_err(crate::stream::failed)?;
-    let columns = batches.iter().map(|batch| Columns::new(&job.spec, batch)).collect::<Result<Vec<_>, _>>()?;
+    let batches: Vec<RecordBatch> = py.detach(|| reader.collect::<Result<_, _>>()).map_err(failed)?;
+    let columns = batches.iter().map(|batch| Columns::imported(&job.spec, batch)).collect::<Result<Vec<_>, _>>()?;
     let units = units(&batches, &columns, job.threads);
     let starts: Vec<u64> = batches
         .iter()

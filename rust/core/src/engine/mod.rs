@@ -396,8 +396,15 @@ fn scaled_ratio(plan: &Plan, p: usize, rows: &Rows, row: usize) -> Block<Scaled>
             Block(std::array::from_fn(|j| pi_1.0[j] / pi_0.0[j]))
         }
         Ratio::Column { ratio } => load(ratio),
-        Ratio::Mixture { of, alpha } => {
-            Block::splat(1.0 - alpha) * scaled_ratio(plan, of, rows, row) + Block::splat(alpha)
+        Ratio::Mixture { .. } => {
+            // A chain of mixtures may be longer than the stack is deep.
+            let (mut base, mut shares) = (p, vec![]);
+            while let Ratio::Mixture { of, alpha } = plan.policies[base].ratio {
+                shares.push(alpha);
+                base = of;
+            }
+            let mix = |rho, alpha: f64| Block::splat(1.0 - alpha) * rho + Block::splat(alpha);
+            shares.into_iter().rev().fold(scaled_ratio(plan, base, rows, row), mix)
         }
     }
 }
