@@ -1,7 +1,8 @@
 """What a pass has read of a log, so that a log which changes between two passes is seen.
 
-Files are known by size, time, inode and footer (`ParquetSource`). Of every log each pass counts rows and episodes, and
-adds up, in an order that does not matter, a fingerprint of each episode's id and length and the bits of every number.
+Files are known by size, time, inode and footer (`ParquetSource`). Of every log each pass counts rows and episodes and
+adds up, in any order, a fingerprint of each episode's id and length; of a log without files also the
+bits of every number.
 """
 
 from __future__ import annotations

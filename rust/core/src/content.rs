@@ -12,14 +12,13 @@ pub struct Content {
     pub rows: u64,
     /// Sum of the fingerprints of the episodes, each of its id and length.
     pub episodes: u64,
-    /// For each slot of the plan the sum of the bits of its values.
+    /// For each slot of the plan the sum of the bits of its values, where they were added up.
     pub columns: Vec<u64>,
 }
 
 impl Content {
-    /// Adds the first rows of some columns.
-    pub fn add_rows(&mut self, columns: &[&[f64]], rows: usize, arch: pulp::Arch) {
-        self.rows += rows as u64;
+    /// Adds the bits of the first rows of some columns.
+    pub fn add_bits(&mut self, columns: &[&[f64]], rows: usize, arch: pulp::Arch) {
         self.columns.resize(columns.len(), 0);
         for (sum, column) in self.columns.iter_mut().zip(columns) {
             *sum = sum.wrapping_add(arch.dispatch(BitSum(&column[..rows])));
@@ -65,8 +64,8 @@ mod tests {
     fn parts_add_up_to_the_whole_in_any_order() {
         let (x, arch) = ([1.0, -2.5, 3.25, 0.1, 7.0], pulp::Arch::new());
         let part = |rows: std::ops::Range<usize>, id: i128| {
-            let mut content = Content::default();
-            content.add_rows(&[&x[rows.clone()]], rows.len(), arch);
+            let mut content = Content { rows: rows.len() as u64, ..Content::default() };
+            content.add_bits(&[&x[rows.clone()]], rows.len(), arch);
             content.add_episode(&Id::Int(id), rows.len() as u64);
             content
         };

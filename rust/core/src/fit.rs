@@ -15,7 +15,7 @@ pub fn check(plan: &Plan, pass: Pass, extents: &[Extent], partial: &Partial) -> 
     let (slots, clean) = (plan.slots.len(), partial.problems.is_empty());
     let rows = extents.iter().fold(0u64, |rows, extent| rows.saturating_add(extent.rows));
     let content = &partial.content;
-    expect(content.rows == rows && (rows == 0 || content.columns.len() == slots), "the rows")?;
+    expect(content.rows == rows && [0, slots].contains(&content.columns.len()), "the rows")?;
     expect(shape(plan, pass, &work, &partial.sums, clean), "the sums")?;
     expect(partial.ids.is_consistent(), "the episode ids")?;
     expect(partial.heads.iter().all(|head| fits_head(head, slots, clean)), "the first rows")?;

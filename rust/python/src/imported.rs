@@ -3,10 +3,11 @@
 
 use std::ffi::CStr;
 
+use arrow_array::cast::AsArray;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, RecordBatch, RecordBatchOptions, StructArray};
-use arrow_data::layout;
+use arrow_data::{ByteView, MAX_INLINE_VIEW_LEN, layout};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -88,6 +89,19 @@ impl Iterator for Stream {
 pub fn validate(column: &dyn Array) -> Result<(), ArrowError> {
     let checked = caught(|| column.to_data().validate_full());
     checked.unwrap_or_else(|why| Err(broken(&why)))
+}
+
+/// The same for a column of a frame, whose texts are UTF-8 but may be views of memory that was imported from elsewhere.
+pub fn validate_views(column: &dyn Array) -> Result<(), ArrowError> {
+    let Some(texts) = column.as_string_view_opt() else { return validate(column) };
+    let sizes: Vec<u64> = texts.data_buffers().iter().map(|buffer| buffer.len() as u64).collect();
+    let inside = |view: &u128| {
+        let ByteView { length, buffer_index, offset, .. } = ByteView::from(*view);
+        let size = sizes.get(buffer_index as usize).copied().unwrap_or(0);
+        (length <= MAX_INLINE_VIEW_LEN) | (u64::from(offset) + u64::from(length) <= size)
+    };
+    let fits = texts.views().iter().fold(true, |fits, view| fits & inside(view));
+    if fits { Ok(()) } else { Err(broken("a text lies outside of its memory")) }
 }
 
 /// As many buffers and children as arrays of a type have, all the way down.

@@ -118,6 +118,7 @@ fn scan(py: Python<'_>, job: &Job, files: Vec<Asked>, batch_rows: usize) -> PyRe
     }
     let next = AtomicUsize::new(0);
     let partial = job.run(py, |worker| {
+        worker.scan.adds_bits = false;
         while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
             let source = &sources[unit.source];
             if !guarded(&source.path, || read(worker, source, unit, batch_rows))? {

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::columns::{Columns, check_types};
 use crate::errors::shielded;
-use crate::imported::{failed, import};
+use crate::imported::{failed, import, validate};
 use crate::partial::Partial;
 use crate::workers::Job;
 
@@ -53,7 +53,7 @@ fn scan(py: Python<'_>, job: &Job, stream: &Bound<'_, PyAny>, log: u64) -> PyRes
                 guard.1 += batch.num_rows() as u64;
                 (batch, row)
             };
-            let columns = Columns::imported(worker.spec, &batch)?;
+            let columns = Columns::imported(worker.spec, &batch, validate)?;
             let place = Place { source: SOURCE, row };
             worker.converter.push(worker.spec, &columns, 0..batch.num_rows(), place, &mut worker.scan)?;
             worker.end_unit();

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::columns::{Columns, check_types};
 use crate::errors::{Failure, shielded};
-use crate::imported::{failed, import};
+use crate::imported::{failed, import, validate_views};
 use crate::partial::Partial;
 use crate::workers::Job;
 
@@ -43,7 +43,10 @@ fn scan(py: Python<'_>, job: &Job, table: &Bound<'_, PyAny>, log: u64, row: u64)
     let reader = import(table)?;
     check_types(&job.spec, &reader.schema())?;
     let batches: Vec<RecordBatch> = py.detach(|| reader.collect::<Result<_, _>>()).map_err(failed)?;
-    let columns = batches.iter().map(|batch| Columns::imported(&job.spec, batch)).collect::<Result<Vec<_>, _>>()?;
+    let columns = batches
+        .iter()
+        .map(|batch| Columns::imported(&job.spec, batch, validate_views))
+        .collect::<Result<Vec<_>, _>>()?;
     let units = units(&batches, &columns, job.threads);
     let starts: Vec<u64> = batches
         .iter()

@@ -115,6 +115,8 @@ enum Current {
 
 /// One reader of units.
 pub struct Scan {
+    /// Add up the bits of what is read, so that a log that changes shows: a file shows it otherwise.
+    pub adds_bits: bool,
     engine: Engine,
     partial: Partial,
     current: Current,
@@ -128,8 +130,9 @@ pub struct Scan {
 impl Scan {
     /// A reader with its own sums; `tame` if an earlier pass saw only values of ordinary magnitude.
     pub fn new(engine: Engine, tame: bool) -> Self {
-        let (current, partial) = (Current::Nothing, Partial::default());
-        Self { engine, partial, current, head: None, unit_is_new: true, spare: None, tame, arch: pulp::Arch::new() }
+        let (current, partial, arch) = (Current::Nothing, Partial::default(), pulp::Arch::new());
+        let (adds_bits, head, unit_is_new, spare) = (true, None, true, None);
+        Self { adds_bits, engine, partial, current, head, unit_is_new, spare, tame, arch }
     }
 
     /// True where an earlier pass has found the log in order: every episode in one piece.
@@ -144,7 +147,10 @@ impl Scan {
     /// Reads the next rows of the unit.
     pub fn push(&mut self, batch: &Batch) {
         let rows = batch.runs.last().map_or(0, |run| run.start + run.len);
-        self.partial.content.add_rows(batch.columns, rows, self.arch);
+        self.partial.content.rows += rows as u64;
+        if self.adds_bits {
+            self.partial.content.add_bits(batch.columns, rows, self.arch);
+        }
         for flaw in batch.flaws {
             self.report_flaw(batch, flaw);
         }
