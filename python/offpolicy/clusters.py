@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from offpolicy import polars_calls
 from offpolicy.columns import Columns, instead_of
-from offpolicy.errors import SHOWN, BadLogError, MissingColumnError, WrongTypeError
+from offpolicy.errors import SHOWN, BadLogError, ChangedLogError, MissingColumnError, WrongTypeError
 from offpolicy.interruptible import interruptible
 from offpolicy.intervals.exact_sums import sums_by
 from offpolicy.problem import Problem
@@ -50,8 +50,11 @@ class Clusters:
     table: pl.DataFrame = field(repr=False)  # episode, cluster: a row an episode
 
     @classmethod
-    def read(cls, source: Source, columns: Columns, column: str) -> Clusters:
-        """Read the column; refuse it where it is null, or changes within an episode."""
+    def read(cls, source: Source, columns: Columns, column: str, episodes: int | None = None) -> Clusters:
+        """Read the column; refuse it where it is null, or changes within an episode.
+
+        A log that does not have as many episodes as an earlier reading found has changed.
+        """
         if column not in source.columns:
             raise MissingColumnError(
                 f"the log has no column {column!r} (for cluster=){instead_of(column, source.columns)}"
@@ -61,6 +64,8 @@ class Clusters:
             raise WrongTypeError(
                 f"column {column!r} (for cluster=) must hold whole numbers or text, not {types[column]}"
             )
+        if episodes is not None and found.height != episodes:
+            raise ChangedLogError(source.name, f"it had {episodes} episodes, and {found.height} when it was read again")
         least, largest, nulls = (pl.col(f"{what} {column}") for what in ("least", "largest", "nulls"))
         wrong = found.filter((least != largest) | (nulls > 0)).sort("episode")
         if wrong.height:
@@ -157,6 +162,8 @@ def _by_episode(source: Source, episode: str, names: Sequence[str]) -> tuple[pl.
             parts.append(frame.group_by(key).agg(*least, *largest, *nulls))
         least, largest = ([of(pl.col(what + name)) for name in ids] for what, of in EXTREMES.items())
         nulls = [pl.col(f"nulls {name}").sum() for name in ids]
+        if not parts:
+            raise ChangedLogError(source.name, "it had rows, and has none when it is read again")
         return pl.concat(parts).group_by("episode").agg(*least, *largest, *nulls), schema
 
     return interruptible(read)

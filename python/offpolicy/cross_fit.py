@@ -10,7 +10,6 @@ over all folds together: a model that ignores its data gives bit for bit what it
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -53,7 +52,8 @@ from offpolicy.plan import Policy as TargetPolicy
 from offpolicy.polars_calls import naming_the_log
 from offpolicy.probabilities import renormalised
 from offpolicy.protocols import Model, ModelFitter, Policy, Setting
-from offpolicy.scanner import ProgressFunction, Scanner
+from offpolicy.reading import steady
+from offpolicy.scanner import ProgressFunction, Steady
 from offpolicy.side_by_side import values_of
 from offpolicy.sources import Source, open_log
 from offpolicy.tidy import tidy
@@ -170,17 +170,18 @@ def cross_fit(
     if order == "any":
         source, _ = tidy(source, source.columns, columns, dedupe=False)
     check_cluster(cluster)
-    _refuse(source, columns, settings, wanted, estimated is not None, threads)
-    clusters = None if cluster is None else Clusters.read(source, columns, cluster)
-    parts = parts if clusters is None else _by_cluster(parts, clusters, train_fraction)
-    parted = PartedLog(source, columns, setting, parts, [] if cluster is None else [cluster])
-    chosen = _evaluated(parted.episodes, parts.count, train_fraction)
-    if estimated is not None:
-        parted.estimated(behavior_columns(parted.whole, setting, parts.of, parts.count, **estimated))
-    into = {name: PolicyColumns.named(str(number)) for number, name in enumerate(policies)}
-    # A bootstrap of truncated episodes reads R̂ where P̂/P would have Q̂, and leaves dr-v2 out.
-    ratio = RatioOfFolds(setting, wanted, transition_ratio and truncation != "bootstrap")
-    annotated = _annotated(parted, chosen, policies, into, fit, setting, ratio, threads, progress)
+    log_seen = _refuse(source, columns, settings, wanted, estimated is not None, threads)
+    with steady(log_seen.check):
+        clusters = None if cluster is None else Clusters.read(source, columns, cluster)
+        parts = parts if clusters is None else _by_cluster(parts, clusters, train_fraction)
+        parted = PartedLog(source, columns, setting, parts, [] if cluster is None else [cluster])
+        chosen = _evaluated(parted.episodes, parts.count, train_fraction)
+        if estimated is not None:
+            parted.estimated(behavior_columns(parted.whole, setting, parts.of, parts.count, **estimated))
+        into = {name: PolicyColumns.named(str(number)) for number, name in enumerate(policies)}
+        # A bootstrap of truncated episodes reads R̂ where P̂/P would have Q̂, and leaves dr-v2 out.
+        ratio = RatioOfFolds(setting, wanted, transition_ratio and truncation != "bootstrap")
+        annotated = _annotated(parted, chosen, policies, into, fit, setting, ratio, threads, progress)
     estimate = partial(
         evaluate,
         discount=settings.discount,
@@ -222,7 +223,7 @@ def _refuse(
     estimators: Sequence[str] | None,
     estimated: bool,
     threads: int | None,
-) -> None:
+) -> Steady:
     """Refuses what could not be evaluated in the end before a model is fitted, with the files and rows of the user."""
     for role in ("episode", "step", "reward"):
         columns.need(role, source.columns)
@@ -240,7 +241,7 @@ def _refuse(
         mc=True,
         extra=((behavior, ratio_checks(density=False)["behavior_prob"]),) if behavior else (),
     )
-    Scanner(source, threads or os.cpu_count() or 1, None, None, None, plan).scan(plan, "first", None)
+    return Steady(source, plan, threads)
 
 
 def _by_cluster(parts: Parts, clusters: Clusters, train_fraction: float | None) -> Parts:

@@ -119,7 +119,12 @@ class Difference:
             samples=samples.once(
                 PairedSamples,
                 lambda: PairedSamples(
-                    samples.scan, samples.source, samples.plan, samples.normalisers, crossing=samples.crossing
+                    samples.scan,
+                    samples.source,
+                    samples.plan,
+                    samples.normalisers,
+                    crossing=samples.crossing,
+                    reading=samples.reading,
                 ),
             ),
             confidence=settings.confidence if confidence is None else confidence,

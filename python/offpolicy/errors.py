@@ -75,6 +75,36 @@ class BadFileError(OffPolicyError):
         self.file = file
         super().__init__(visible(f"{file}: {why}"))
 
+    def renamed(self, file: str, message: str) -> BadFileError:
+        """Return the same error of a file by another name, which the message begins with."""
+        error = type(self).__new__(type(self))
+        BadFileError.__init__(error, file, message.removeprefix(f"{file}: "))
+        return error
+
+
+class UnreadableError(OffPolicyError):
+    """A stream that broke off while it was read."""
+
+
+class ChangedLogError(BadFileError):
+    """A log that changed between two readings, whose numbers would be of neither; `file` names it."""
+
+    def __init__(self, file: str, why: str) -> None:
+        """Names the file, or the kind of log where it has none, and what differs."""
+        super().__init__(
+            file,
+            f"the log changed while it was evaluated: {why}; what was read before and after does not belong together: "
+            "evaluate the log again, or a copy that nothing writes to",
+        )
+
+
+class StateError(OffPolicyError):
+    """A state from another process that is damaged, or belongs to another version, plan, pass or log."""
+
+
+class InternalError(OffPolicyError):
+    """A fault of this package: nothing that a log or an argument holds should bring it about."""
+
 
 class TooLargeError(OffPolicyError):
     """A number that no f64 can hold."""

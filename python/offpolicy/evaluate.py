@@ -28,7 +28,7 @@ from offpolicy.scanner import MapFunction, ProgressFunction, Scanner
 from offpolicy.sources import Source, open_log
 from offpolicy.std_errors import by_cluster, scored_log, with_estimated_behavior
 from offpolicy.tidy import tidy
-from offpolicy.truncation import Cut, mend, with_checks
+from offpolicy.truncation import Cut, check_mended, mend, with_checks
 
 
 @naming_the_log
@@ -165,19 +165,22 @@ def evaluate(
     if counting.rows:
         repairs["renormalised"] = counting.rows
         remarks += renormalised(counting.rows)
-    clusters = None if cluster is None else Clusters.read(source, plan.columns, cluster)
+    clusters = None if cluster is None else Clusters.read(source, plan.columns, cluster, first.episodes)
     remarks += _about_clusters(source, plan, clusters, passes)
     taken = None
     if truncation and first.truncated:
         cut, beside = Cut(first.truncated, first.shortest_truncated or 0), _beside(source, plan, cluster)
-        mended = mend(source, plan, cut, estimators is not None, beside)
+        with source.unchanged():
+            mended = mend(source, plan, cut, estimators is not None, beside)
         repairs |= mended.repairs
         remarks += mended.remarks
         taken = mended.taken
         if mended.source is not source:
             plan = mended.plan
+            before = scanner.reading
             scanner = Scanner(mended.source, scanner.threads, batch_rows, map, progress, plan, passes)
             first = scanner.scan(plan, "first", None)
+            check_mended(before, scanner.reading, plan, source.name)
     if estimators is None:
         plan, first = _without_dead_policies(scanner, plan, first, remarks)
     names = [BEHAVIOR, *(policy.name for policy in plan.policies)]
@@ -187,7 +190,9 @@ def evaluate(
     outcome = json.loads(first.outcome(normalisers, second))
     shortest, longest_seen = outcome["lengths"][0][0], horizon is None
     terms = Terms(discount, outcome["horizon"], baseline, longest_seen, shortest=shortest, mended=taken)
-    samples = Samples(scanner.again, scanner.source, plan, normalisers, clusters, passes, scanner.crossing)
+    samples = Samples(
+        scanner.again, scanner.source, plan, normalisers, clusters, passes, scanner.crossing, scanner.reading
+    )
     beyond = bounds.remainder(terms) if continuing and bounds is not None else None
     if beyond is not None:
         remarks.append(_goes_on(outcome["horizon"], *beyond))
@@ -206,6 +211,7 @@ def evaluate(
     if estimated:
         found, remark = with_estimated_behavior(found, samples, scored_log(plan, samples, outcome["steps"]), passes)
         remarks.append(remark)
+    source.check_unchanged()
     return Evaluation(
         estimates=found,
         details=Diagnostics(outcome, dict(enumerate(names[1:], start=1))),

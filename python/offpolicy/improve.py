@@ -52,9 +52,10 @@ from offpolicy.plan import BEHAVIOR
 from offpolicy.polars_calls import naming_the_log
 from offpolicy.probabilities import renormalised
 from offpolicy.protocols import Generator, ModelFitter, Policy, Setting
+from offpolicy.reading import steady
 from offpolicy.scanner import ProgressFunction
 from offpolicy.scoring import Score, Scoring
-from offpolicy.sources import FrameSource, ParquetSource, Source, open_log
+from offpolicy.sources import FrameSource, ParquetSource, Source, StreamSource, open_log
 from offpolicy.tidy import tidy
 
 #: Parts of the episodes of which each has its behaviour policy estimated from the others.
@@ -169,14 +170,15 @@ def improve(
     assert value is not None
     advance = progress or (lambda done, total: None)
     advance(0, None)
-    first_step = int(open_log(table).lazy().select(pl.col("step").min()).collect().item())
-    found = find_candidates(generator, fitter, table, setting)
-    settings = {**common, "columns": kept, "threads": threads, "baseline": baseline}
     floor = cost_floor(setting, estimator, bound) if against == "difference" else None
-    scoring = Scoring(
-        table, setting, estimator, fitter, train_fraction, first_step, settings, transition_ratio, against, floor
-    )
-    scores = [_eligible(score, require) for score in scoring.scores(found, bound, advance)]
+    with steady(partial(_check_unchanged, source, own)):
+        first_step = int(open_log(table).lazy().select(pl.col("step").min()).collect().item())
+        found = find_candidates(generator, fitter, table, setting)
+        settings = {**common, "columns": kept, "threads": threads, "baseline": baseline}
+        scoring = Scoring(
+            table, setting, estimator, fitter, train_fraction, first_step, settings, transition_ratio, against, floor
+        )
+        scores = [_eligible(score, require) for score in scoring.scores(found, bound, advance)]
     ranked = _ranked(scores)
     least = 0.0 if against == "difference" else value
     enough = [score for score in ranked if _score(score) > least]
@@ -290,6 +292,13 @@ def _behavior(source: Source, columns: Columns, unweighted: bool = False, **sett
     policies = {"itself": PolicyColumns(target_prob=logged)}
     settings["diagnostics"] = False
     return evaluate(log, estimators=["mc", "is"], columns=columns, policies=policies, **settings)
+
+
+def _check_unchanged(source: Source, own: Evaluation) -> None:
+    """Refuse a log that is not what it was when the behaviour policy was evaluated; a query is read once more."""
+    source.check_unchanged()
+    if isinstance(source, StreamSource):
+        own.samples.scan(own.samples.plan, "first", None)
 
 
 def _eligible(score: Score, require: str) -> Score:

@@ -79,13 +79,13 @@ class Plan:
     @property
     def estimated(self) -> bool:
         """True where weights are made of estimated behaviour probabilities."""
-        forms = {policy.name: policy.ratio or {} for policy in self.policies}
-
-        def from_probabilities(form: dict[str, Any]) -> bool:
-            return from_probabilities(forms[form["mixture"]["of"]]) if "mixture" in form else "probabilities" in form
-
+        from_probabilities: dict[str, bool] = {}
+        for policy in self.policies:  # a mixture comes after what it mixes
+            form = policy.ratio or {}
+            mixed = from_probabilities[form["mixture"]["of"]] if "mixture" in form else "probabilities" in form
+            from_probabilities[policy.name] = mixed
         return self.columns.behavior_prob == ESTIMATED and any(
-            from_probabilities(forms[policy.name]) and any("ratio" in NEEDS[e] for e in policy.estimators)
+            from_probabilities[policy.name] and any("ratio" in NEEDS[e] for e in policy.estimators)
             for policy in self.policies
         )
 

@@ -94,8 +94,7 @@ class Mixture:
 
     def probabilities(self, states: States, step: Step) -> Floats:
         """The mixture, a row at a time."""
-        ours, theirs = self.policy.probabilities(states, step), self.behavior.probabilities(states, step)
-        return self.mixed(ours, theirs)
+        return probabilities_of([self], states, step)[0]
 
     def mixed(self, ours: Floats, theirs: Floats) -> Floats:
         """(1-α)π + απ0 of probabilities at hand."""
@@ -219,16 +218,19 @@ def probabilities_of(policies: Sequence[Policy], states: States, step: Step) -> 
     >>> probabilities_of(mixtures, np.zeros((1, 1)), 0)
     [array([[1., 0.]]), array([[0.75, 0.25]])]
     """
-    asked: dict[int, Floats] = {}
-
-    def of(policy: Policy) -> Floats:
-        if isinstance(policy, Mixture):
-            return policy.mixed(of(policy.policy), of(policy.behavior))
-        if id(policy) not in asked:
-            asked[id(policy)] = policy.probabilities(states, step)
-        return asked[id(policy)]
-
-    return [of(policy) for policy in policies]
+    found: dict[int, Floats] = {}
+    waiting = list(policies)
+    while waiting:  # mixtures of mixtures may be deeper than the stack
+        policy = waiting.pop()
+        if id(policy) in found:
+            continue
+        if not isinstance(policy, Mixture):
+            found[id(policy)] = policy.probabilities(states, step)
+        elif missing := [part for part in (policy.behavior, policy.policy) if id(part) not in found]:
+            waiting += [policy, *missing]
+        else:
+            found[id(policy)] = policy.mixed(found[id(policy.policy)], found[id(policy.behavior)])
+    return [found[id(policy)] for policy in policies]
 
 
 def every_action(values: ValueModel, actions: int) -> Callable[[States, Step], Floats]:

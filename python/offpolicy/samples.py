@@ -11,7 +11,7 @@ in f64, where a product that is too large becomes infinite: whoever asks must lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,6 +25,7 @@ from offpolicy.estimators import BLENDED
 from offpolicy.forked import check_not_forked
 from offpolicy.plan import BEHAVIOR, Plan, Policy
 from offpolicy.protocols import Floats
+from offpolicy.reading import Reading, Recount
 from offpolicy.sources import Source
 from offpolicy.visible import visible
 
@@ -59,6 +60,7 @@ class Samples:
     clusters: Clusters | None = None
     passes: int = 2  # 1 where the log should be read no more than once, unless what is asked for needs it
     crossing: Crossing = field(default_factory=Crossing, repr=False)
+    reading: Reading | None = None  # what the first pass has read
     kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -108,36 +110,43 @@ class Samples:
         """
         target = next(target for target in self.plan.policies if target.name == policy)
         names = {role: target.models.get(role, self.plan.columns.reward) for role in roles}
+        ratio, shares = self._ratio(target)
         with polars_calls.reading(self.source):  # whose reader is stricter than ours
-            for frame in self._whole_episodes([*names.values()], self._ratio(target)):
-                yield from self._padded(frame, names, horizon)
+            for frame in self._whole_episodes([*names.values()], ratio):
+                yield from self._padded(_mixed(frame, shares), names, horizon)
 
-    def _ratio(self, policy: Policy) -> pl.Expr:
+    def _ratio(self, policy: Policy) -> tuple[pl.Expr, list[float]]:
+        """Return the ratio that the policy's own is mixed of, and the α of each mixture, the innermost first."""
+        named = {target.name: target for target in self.plan.policies}
+        shares: list[float] = []
         form = policy.ratio
+        while form is not None and "mixture" in form:
+            shares.insert(0, form["mixture"]["alpha"])
+            form = named[form["mixture"]["of"]].ratio
         assert form is not None  # the estimator was computed with it
-        if "mixture" in form:
-            base = next(target for target in self.plan.policies if target.name == form["mixture"]["of"])
-            alpha = form["mixture"]["alpha"]
-            mixed: pl.Expr = (1 - alpha) * self._ratio(base) + alpha
-            return mixed
         if "column" in form:
-            return polars_calls.column(form["column"]["ratio"]).cast(pl.Float64)
+            return polars_calls.column(form["column"]["ratio"]).cast(pl.Float64), shares
         pair = form["probabilities"]
         target, behavior = polars_calls.exactly([pair["target"], pair["behavior"]])
-        return target.cast(pl.Float64) / behavior.cast(pl.Float64)
+        return target.cast(pl.Float64) / behavior.cast(pl.Float64), shares
 
     def _whole_episodes(self, names: list[str], ratio: pl.Expr) -> Iterator[pl.DataFrame]:
         """Rows of whole trajectories. The first and last of a batch, and those that cross files, wait."""
         key, step = self.plan.columns.episode, self.plan.columns.step
-        keys, waiting = polars_calls.exactly([key, step]), []
-        columns = [*keys, *(each.cast(pl.Float64) for each in polars_calls.exactly(list(dict.fromkeys(names))))]
-        for piece in self.source.pieces():
-            for frame in polars_calls.batches(piece.select(*columns, ratio.alias(_RATIO)), ROWS):
-                if not frame.is_empty():
-                    ids = frame[key]
-                    outer = (ids == ids[0]) | (ids == ids[-1]) | self.crossing.among(ids)
-                    waiting.append(frame.filter(outer))
-                    yield frame.filter(~outer)
+        keys, waiting, recount = polars_calls.exactly([key, step]), [], Recount()
+        columns = polars_calls.exactly(list(dict.fromkeys([*names, *ratio.meta.root_names()])))
+        chosen = [*keys, *(column.cast(pl.Float64) for column in columns), ratio.alias(_RATIO)]
+        with self.source.unchanged():
+            for piece in self.source.pieces():
+                for frame in polars_calls.batches(piece.select(chosen), ROWS):
+                    if not frame.is_empty():
+                        recount.add(frame)
+                        ids = frame[key]
+                        outer = (ids == ids[0]) | (ids == ids[-1]) | self.crossing.among(ids)
+                        waiting.append(frame.filter(outer))
+                        yield frame.filter(~outer)
+        if self.reading is not None:
+            recount.check(self.reading, self.source.name)
         yield pl.concat(waiting, how="vertical_relaxed").sort(keys)
 
     def _padded(self, frame: pl.DataFrame, names: dict[str, str], horizon: int | None) -> Iterator[Steps]:
@@ -154,6 +163,16 @@ class Samples:
                 c: Floats = _spread(rows[_RATIO], at, shape, after=1.0).cumprod(axis=1)
             columns = {role: _spread(rows[name], at, shape, after=0.0) for role, name in names.items()}
             yield Steps(block["value"], c, columns)
+
+
+def _mixed(frame: pl.DataFrame, shares: Sequence[float]) -> pl.DataFrame:
+    """Return the frame with the ratio (1−α)ρ + α for each α in turn."""
+    if not shares:
+        return frame
+    rho: Floats = frame[_RATIO].to_numpy()
+    for alpha in shares:
+        rho = (1 - alpha) * rho + alpha
+    return frame.with_columns(pl.Series(_RATIO, rho))
 
 
 def _spread(values: pl.Series, at: tuple[Any, Any], shape: tuple[int, int], after: float) -> Floats:

@@ -21,7 +21,7 @@ Kind = TypeVar("Kind")
 SHOWN = 80
 #: What no machine has.
 MOST_THREADS = 1024
-MOST_ROWS = 2**31
+MOST_ROWS = 2**31 - 1
 
 
 def shown(value: Any) -> str:

@@ -168,19 +168,24 @@ class Annotated:
     added: int = 0
 
     def probability(self, policy: Policy) -> str:
-        """The column of π(a|s)."""
-        if id(policy) in self.probabilities:
-            return self.probabilities[id(policy)]
-        if isinstance(policy, Mixture):
-            ours, theirs = pl.col(self.probability(policy.policy)), pl.col(self.probability(policy.behavior))
-            column = self._new("target_prob")
-            mixed = self.log.with_columns(((1 - policy.alpha) * ours + policy.alpha * theirs).alias(column))
-            self.log = remember(mixed, *tallies_of(self.log))
-        else:
-            column = self._new("target_prob")
-            self._annotate(policy=policy, into=PolicyColumns(target_prob=column))
-        self.probabilities[id(policy)] = column
-        return column
+        """The column of π(a|s). Mixtures of mixtures may be deeper than the stack: what waits is in a list."""
+        known, waiting = self.probabilities, [policy]
+        while waiting:
+            asked = waiting.pop()
+            if id(asked) in known:
+                continue
+            parts = [asked.behavior, asked.policy] if isinstance(asked, Mixture) else []
+            if missing := [part for part in parts if id(part) not in known]:
+                waiting += [asked, *missing]
+                continue
+            known[id(asked)] = column = self._new("target_prob")
+            if isinstance(asked, Mixture):
+                ours, theirs = pl.col(known[id(asked.policy)]), pl.col(known[id(asked.behavior)])
+                mixed = self.log.with_columns(((1 - asked.alpha) * ours + asked.alpha * theirs).alias(column))
+                self.log = remember(mixed, *tallies_of(self.log))
+            else:
+                self._annotate(policy=asked, into=PolicyColumns(target_prob=column))
+        return known[id(policy)]
 
     def values(self, models: Sequence[ValueModel], roles: Sequence[str]) -> list[dict[str, Any]]:
         """The columns of what models say, by role, and P̂/P for R̂ where it is known; all are looked up at once."""

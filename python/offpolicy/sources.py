@@ -8,56 +8,26 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from secrets import randbits
+from typing import Any
 
 import polars as pl
 
 from offpolicy import _core, polars_calls
-from offpolicy.errors import BadFileError, OffPolicyError, UsageError
+from offpolicy.errors import BadFileError, OffPolicyError, UnreadableError, UsageError
 from offpolicy.forked import check_not_forked
+from offpolicy.reading import steady
 from offpolicy.scratch import ScratchFolder
+from offpolicy.tasks import FileIdentity, FrameTask, ParquetTask, Pass, Progress, Task
 
 #: Rows a task for `map=`, at least.
 TASK_ROWS = 1 << 18
 #: What reads other files, by their endings.
 READERS = {".csv": "pl.scan_csv", ".tsv": "pl.scan_csv", ".jsonl": "pl.scan_ndjson", ".ndjson": "pl.scan_ndjson"}
-#: How the core begins to say that a stream ended in an error.
-UNREADABLE = "the log could not be read"
 #: Frames handed to `map=` at a time, where the log is a stream.
 ROUND = 16
-
-Progress: TypeAlias = Callable[[int], None] | None
-Task: TypeAlias = tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Pass:
-    """One scan of the log, as the core takes it."""
-
-    spec: str
-    name: str
-    normalisers: bytes | None = None
-
-    def frame(self, frame: pl.DataFrame, row: int, threads: int, progress: Progress) -> _core.Partial:
-        """Scans a frame whose first row is row `row` of the log."""
-        return _core.scan_table(self.spec, self.name, self.normalisers, frame, 0, row, threads, progress)
-
-    def stream(self, stream: Any, threads: int, progress: Progress) -> _core.Partial:
-        """Scans an Arrow stream."""
-        return _core.scan_stream(self.spec, self.name, self.normalisers, stream, 0, threads, progress)
-
-    def parquet(
-        self,
-        files: Sequence[tuple[str, int, list[int] | None]],
-        batch_rows: int | None,
-        threads: int,
-        progress: Progress,
-    ) -> _core.Partial:
-        """Scans Parquet files."""
-        return _core.scan_parquet(self.spec, self.name, self.normalisers, files, batch_rows, threads, progress)
 
 
 class Source(ABC):
@@ -105,13 +75,35 @@ class Source(ABC):
         """Where the numbers come from."""
         return [{"source": name} for name in self.names]
 
+    @property
+    def name(self) -> str:
+        """How the log is called, all of it."""
+        return several(self.names)
+
+    @cached_property
+    def token(self) -> int:
+        """A number that marks the parts of this log where it has no files to know them by."""
+        return randbits(64)
+
+    def check_unchanged(self) -> None:
+        """Refuse files that are not what they were when the log was opened; other logs have none."""
+        return
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Refuse files that change before or while the log is read otherwise than by `scan`, or cannot be read."""
+        self.check_unchanged()
+        with steady(self.check_unchanged), polars_calls.reading(self):
+            yield
+
 
 class FrameSource(Source):
     """A frame in memory."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
-        """Reads column names and size."""
+        """Reads names and size of a copy that shares the memory: what is done to the frame does not reach it."""
         check_not_forked()
+        frame = frame.clone()
         self.frame, self.columns, self.rows = frame, frame.columns, frame.height
         self.names = ["frame"]
 
@@ -119,12 +111,12 @@ class FrameSource(Source):
         self, job: Pass, names: list[str], threads: int, batch_rows: int | None, progress: Progress
     ) -> _core.Partial:
         """Threads share the frame by ranges of rows."""
-        return job.frame(self.frame.select(polars_calls.exactly(names)), 0, threads, progress)
+        return job.frame(self.frame.select(polars_calls.exactly(names)), self.token, 0, threads, progress)
 
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """Slices of the frame."""
         frame = self.frame.select(polars_calls.exactly(names))
-        yield [("frame", part, start) for start, part in _slices(frame)]
+        yield [FrameTask(part, self.token, start) for start, part in _slices(frame)]
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """Slices of the frame, without a copy."""
@@ -159,13 +151,15 @@ class StreamSource(Source):
     ) -> _core.Partial:
         """Threads take turns at the stream."""
         with naming(self.query):
-            return job.stream(polars_calls.batches(self._selected(names), batch_rows), threads, progress)
+            batches = polars_calls.batches(self._selected(names), batch_rows)
+            return job.stream(batches, self.token, threads, progress)
 
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """A few batches at a time."""
-        tasks, row = [], 0
+        tasks: list[Task] = []
+        row = 0
         for frame in polars_calls.batches(self._selected(names)):
-            tasks.append(("frame", frame, row))
+            tasks.append(FrameTask(frame, self.token, row))
             row += frame.height
             if len(tasks) == ROUND:
                 yield tasks
@@ -174,11 +168,18 @@ class StreamSource(Source):
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """What the query gives."""
-        return polars_calls.batches(self._selected(names), rows)
+        with self.unchanged():
+            yield from polars_calls.batches(self._selected(names), rows)
 
     def lazy(self) -> pl.LazyFrame:
         """The query itself."""
         return self.query
+
+    def in_users_terms(self, error: OffPolicyError) -> OffPolicyError:
+        """Return an error that says no more than that a query failed with the names of its files."""
+        if isinstance(error, UnreadableError):
+            return BadFileError(polars_calls.query_name(self.query), str(error))
+        return error
 
     def _selected(self, names: list[str]) -> pl.LazyFrame:
         return self.query.select(polars_calls.exactly(names))
@@ -196,7 +197,7 @@ class ReaderSource(StreamSource):
         self, job: Pass, names: list[str], threads: int, batch_rows: int | None, progress: Progress
     ) -> _core.Partial:
         """A new stream for each scan."""
-        return job.stream(self.open_reader(names), threads, progress)
+        return job.stream(self.open_reader(names), self.token, threads, progress)
 
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """Through a temporary file, which tasks can share."""
@@ -211,6 +212,10 @@ class ReaderSource(StreamSource):
         if self.written is None:
             self.written = self._spooled(self.columns)
         return self.written.lazy()
+
+    def in_users_terms(self, error: OffPolicyError) -> OffPolicyError:
+        """Return the error, which speaks of a stream."""
+        return error
 
     def _spooled(self, names: list[str]) -> ParquetSource:
         folder = ScratchFolder()
@@ -228,15 +233,19 @@ class ParquetSource(Source):
         """Reads the files' footers; `keep` lives as long as the source (a temporary folder)."""
         self.paths, self.names, self.keep = list(paths), list(paths), keep
         self.groups: list[list[int]] = []
+        self.identities: list[FileIdentity] = []
+        self.fingerprints: list[int] = []
         self.columns: list[str] = []
         self.columns_of: dict[str, list[str]] = {}
         self.sound: set[str] = set()
         for path in self.paths:
             _check_file(path)
-            columns, groups = _core.parquet_info(path)
+            columns, groups, identity, fingerprint = _core.parquet_info(path)
             self.columns_of[path] = columns
             self.columns += [name for name in columns if name not in self.columns]
             self.groups.append(groups)
+            self.identities.append(FileIdentity(*identity))
+            self.fingerprints.append(fingerprint)
         self.rows = sum(sum(groups) for groups in self.groups)
 
     def scan(
@@ -244,7 +253,10 @@ class ParquetSource(Source):
     ) -> _core.Partial:
         """Threads share the row groups."""
         self._need(names)
-        files = [(path, index, None) for index, path in enumerate(self.paths)]
+        files = [
+            (path, index, None, identity)
+            for index, (path, identity) in enumerate(zip(self.paths, self.identities, strict=True))
+        ]
         found = job.parquet(files, batch_rows, threads, progress)
         self.sound.update(names)
         return found
@@ -252,20 +264,18 @@ class ParquetSource(Source):
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
         """Row groups."""
         self._need(names)
-        tasks: list[Task] = []
-        for index, (path, groups) in enumerate(zip(self.paths, self.groups, strict=True)):
-            chosen: list[int] = []
-            for group in range(len(groups)):
-                chosen.append(group)
-                if sum(groups[g] for g in chosen) >= TASK_ROWS or group == len(groups) - 1:
-                    tasks.append(("parquet", path, index, chosen))
-                    chosen = []
-        yield tasks
+        with self.unchanged():
+            yield [
+                ParquetTask(path, groups, self.identities[index], (index, self.fingerprints[index], row, rows))
+                for index, path in enumerate(self.paths)
+                for groups, row, rows in _cut(self.groups[index])
+            ]
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
         """Batches of one file after the other."""
-        self.check_sound(names)
-        yield from polars_calls.batches(self.lazy(names), rows)  # keeps the source, and its temporary folder
+        with self.unchanged():
+            self.check_sound(names)
+            yield from polars_calls.batches(self.lazy(names), rows)  # keeps the source, and its temporary folder
 
     def lazy(self, names: list[str] | None = None) -> pl.LazyFrame:
         """One file after the other, with the types that hold what all of them have."""
@@ -310,9 +320,13 @@ class ParquetSource(Source):
         for path, name in zip(self.paths, self.names, strict=True):
             if path != name and path in str(error):
                 why = str(error).replace(path, name)
-                bad_file = isinstance(error, BadFileError)
-                return BadFileError(name, why.removeprefix(f"{name}: ")) if bad_file else type(error)(why)
+                return error.renamed(name, why) if isinstance(error, BadFileError) else type(error)(why)
         return error
+
+    def check_unchanged(self) -> None:
+        """Refuse files that are not what they were when the log was opened."""
+        for path, identity in zip(self.paths, self.identities, strict=True):
+            _core.check_unchanged(path, identity.described())
 
     def _need(self, names: list[str]) -> None:
         """A column that only some of the files have is refused, whatever their order."""
@@ -349,24 +363,23 @@ def _check_file(path: str) -> None:
 
 @contextmanager
 def naming(query: pl.LazyFrame) -> Iterator[None]:
-    """Let an error that says no more than that a query failed name its files."""
+    """Let an error that a file of a query is not there name the query's files."""
     try:
         yield
     except FileNotFoundError as error:
         raise BadFileError(polars_calls.query_name(query), str(error).splitlines()[0]) from None
-    except OffPolicyError as error:
-        if type(error) is not OffPolicyError or not str(error).startswith(UNREADABLE):
-            raise
-        raise BadFileError(polars_calls.query_name(query), str(error)) from None
 
 
-def run_task(job: Pass, task: Task) -> bytes:
-    """Does a task where `map=` put it; bytes go back."""
-    if task[0] == "frame":
-        _, frame, row = task
-        return job.frame(frame, row, 1, None).encode()
-    _, path, index, groups = task
-    return job.parquet([(path, index, groups)], None, 1, None).encode()
+def _cut(groups: Sequence[int]) -> Iterator[tuple[list[int], int, int]]:
+    """Yield neighbouring row groups that make a task, their first row and how many rows they have."""
+    chosen: list[int] = []
+    row = rows = 0
+    for group, size in enumerate(groups):
+        chosen.append(group)
+        rows += size
+        if rows >= TASK_ROWS or group == len(groups) - 1:
+            yield chosen, row, rows
+            chosen, row, rows = [], row + rows, 0
 
 
 def open_log(log: Any) -> Source:
@@ -412,6 +425,8 @@ def _common_types(paths: Sequence[str], scans: Sequence[pl.LazyFrame]) -> pl.Sch
 
 def _frame(table: Any) -> pl.DataFrame:
     try:
+        if hasattr(table, "validate"):  # pyarrow's: an index or offset that leads nowhere would be followed
+            table.validate(full=True)
         return pl.DataFrame(table)
     except pl.exceptions.DuplicateError as error:
         raise UsageError(f"the log has a column name twice: {error}") from None

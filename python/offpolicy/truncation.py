@@ -21,6 +21,7 @@ from offpolicy.errors import UsageError
 from offpolicy.interruptible import interruptible
 from offpolicy.plan import Plan
 from offpolicy.polars_calls import column, exactly
+from offpolicy.reading import Reading
 from offpolicy.scratch import ScratchFolder
 from offpolicy.sources import ParquetSource, Source, several
 
@@ -101,6 +102,15 @@ def mend(source: Source, plan: Plan, cut: Cut, explicit: bool, beside: Sequence[
     return Mended(made, plan, {"truncated_bootstrapped": cut.episodes}, [*remarks, remark], remark)
 
 
+def check_mended(before: Reading | None, after: Reading | None, plan: Plan, name: str) -> None:
+    """Refuse a log that changed before it was rewritten: what mending does not touch is as the first pass read it."""
+    if before is None or after is None:
+        return
+    if plan.settings.truncation == "reduce-horizon":  # rows are left out
+        after = replace(before, episodes=after.episodes)
+    before.check(after, name, but=[plan.columns.reward])
+
+
 def _model(plan: Plan) -> tuple[str, str]:
     """The columns of Q̂ and R̂."""
     if len(plan.policies) != 1:
@@ -172,7 +182,8 @@ def rewritten(source: Source, names: list[str], change: Callable[[pl.LazyFrame],
             paths.append(folder.path / f"{number}.parquet")
             polars_calls.write_parquet(change(piece.select(exactly(names))), paths[-1], {})
 
-    interruptible(write)
+    with source.unchanged():
+        interruptible(write)
     made = ParquetSource([str(path) for path in paths], keep=folder)
     made.names = source.names if len(source.names) == len(paths) else [several(source.names)] * len(paths)
     made.is_sorted, made.is_deduped = source.is_sorted, source.is_deduped

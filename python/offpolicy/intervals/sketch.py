@@ -124,9 +124,17 @@ class Sketch:
                 f"a sketch of version {version} with {bits} bits cannot be read by this version, which reads "
                 f"version {_VERSION} with {BITS} bits: make the sketch again from its log"
             )
+        if len(body) < _HEADER.size:
+            raise OffPolicyError("these bytes are no sketch, or were damaged")
         *_, floor, k, filled = _HEADER.unpack_from(body)
+        if len(body) != _HEADER.size + 8 * (k + 2 * filled):
+            raise OffPolicyError("the sketch is damaged: it is not as long as it says")
         x = np.frombuffer(body, "<f8", k, _HEADER.size).astype(np.float64)
         places, found = np.frombuffer(body, "<i8", 2 * filled, _HEADER.size + 8 * k).reshape(2, filled)
+        ordered = np.isfinite(x).all() and (x >= 0).all() and (np.diff(x) > 0).all() and bool(np.isfinite(floor))
+        counted = (np.diff(places) > 0).all() and (found > 0).all() and float(found.sum(dtype=np.float64)) < 2.0**62
+        if not (ordered and counted and (places >= 0).all() and (places < ROUNDS * k).all()):
+            raise OffPolicyError("the sketch is damaged: its values or counts are not those of a sketch")
         counts = np.zeros(ROUNDS * k, dtype=np.int64)
         counts[places] = found
         return cls(floor, x, counts.reshape(ROUNDS, k))

@@ -87,6 +87,16 @@ impl Diagnosis {
         found
     }
 
+    /// True where something is no number: then the sums cannot be those of a log.
+    pub fn has_nan(&self) -> bool {
+        let by_step = [&self.ess, &self.mean_weight, &self.mean_ratio, &self.mean_squared_ratio, &self.largest];
+        let alone = [self.excess, self.squared_excess, self.cut_off_bias, self.variance_ratio.unwrap_or(0.0)];
+        let control = self.control.iter().flat_map(|(mean, error)| std::iter::once(mean).chain(error));
+        let leaders = self.leaders.iter().flat_map(|leader| [&leader.weight, &leader.returns, &leader.first_v_hat]);
+        by_step.into_iter().flatten().copied().chain(alone).any(f64::is_nan)
+            || control.chain(leaders).any(Number::is_nan)
+    }
+
     fn by_step(&mut self, sums: &PolicySums, lengths: &BTreeMap<u64, u64>, n: u64) {
         let (mut weight, mut squared_weight) = (sums.weight.clone(), sums.watch.squared_weight.clone());
         let (mut ratio, mut squared_excess) = (sums.watch.ratio.clone(), sums.watch.squared_excess.clone());

@@ -104,6 +104,22 @@ impl Ids {
         }
     }
 
+    /// True where every text lies within the memory of texts, and every id is one that a log can have.
+    pub fn is_consistent(&self) -> bool {
+        let starts = || self.texts.iter().map(|(start, _)| *start);
+        let integer = |range: &Range| {
+            (i128::from(i64::MIN)..=u64::MAX.into()).contains(&range.first) && range.count > 0 && range.count < 1 << 60
+        };
+        starts().is_sorted()
+            && starts().all(|start| self.text.is_char_boundary(start))
+            && self.ranges.iter().all(integer)
+    }
+
+    /// Where episodes start.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        self.ranges.iter().map(|range| range.place).chain(self.texts.iter().map(|(_, place)| *place))
+    }
+
     fn text_at(&self, k: usize) -> (&str, Place) {
         let (start, place) = self.texts[k];
         let end = self.texts.get(k + 1).map_or(self.text.len(), |next| next.0);

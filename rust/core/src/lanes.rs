@@ -3,13 +3,24 @@
 use serde::{Deserialize, Serialize};
 
 use crate::block::{Block, Eight, LANES};
-use crate::scaled::{Scaled, exp2, is_ordinary};
+use crate::scaled::{EXPONENT_LIMIT, Scaled, exp2, is_ordinary};
 
 /// Σ over lanes of `sums` · 2^`exponent`.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "(Eight, i64)")]
 pub struct Lanes {
     sums: [f64; LANES],
     exponent: i64,
+}
+
+/// From a state, where all sums are numbers.
+impl TryFrom<(Eight, i64)> for Lanes {
+    type Error = &'static str;
+    fn try_from((sums, exponent): (Eight, i64)) -> Result<Self, Self::Error> {
+        let near = exponent.unsigned_abs() <= EXPONENT_LIMIT.unsigned_abs();
+        let fits = near && sums.iter().all(|sum| sum.is_finite());
+        if fits { Ok(Self { sums, exponent }) } else { Err("not running sums") }
+    }
 }
 
 impl Lanes {

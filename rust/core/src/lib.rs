@@ -5,12 +5,15 @@
 
 pub mod accumulators;
 pub mod block;
+pub mod content;
 pub mod cut_off;
 pub mod diagnosis;
 pub mod ending;
 pub mod engine;
 pub mod episode;
 pub mod estimators;
+pub mod fingerprint;
+pub mod fit;
 pub mod fold;
 pub mod gram;
 pub mod ids;
@@ -29,6 +32,7 @@ pub mod runs;
 pub mod scaled;
 pub mod scan;
 pub mod simplex;
+pub mod stamp;
 pub mod step_sums;
 pub mod steps;
 pub mod student;

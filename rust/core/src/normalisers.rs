@@ -11,6 +11,9 @@ use crate::scaled::Scaled;
 use crate::sum::{Exact, Sum};
 use crate::table::StepTable;
 
+/// Tables over more steps than this are not made.
+const LONGEST: u64 = 1 << 32;
+
 /// A mean with twice the digits of a float: what is left of a reward after its mean may be far smaller than either.
 type Mean = [Scaled; 2];
 
@@ -52,6 +55,9 @@ pub struct NoWeight {
 }
 
 impl Normalisers {
+    /// What stands before them where they travel.
+    pub const KIND: &str = "normalisers";
+
     /// From the sums of a whole log.
     pub fn new(plan: &Plan, sums: &mut Accumulators, tame: bool) -> Result<Self, NoWeight> {
         let horizon = plan.horizon.unwrap_or_else(|| sums.longest());
@@ -71,6 +77,40 @@ impl Normalisers {
             normalisers.wis.push(asks(Estimator::Wis).then(wis));
         }
         Ok(normalisers)
+    }
+
+    /// The longest trajectory that the tables made of these reach to.
+    pub fn longest(&self) -> u64 {
+        let steps = self.policies.iter().flatten().map(|means| means.weight.len() as u64 - 1);
+        steps.chain([self.horizon]).min().unwrap_or(self.horizon)
+    }
+
+    /// Says why these cannot be those of a plan, or of the first pass of a plan with more estimators.
+    pub fn check(&self, plan: &Plan) -> Result<(), &'static str> {
+        let policies = plan.policies.len();
+        if self.policies.len() != policies || self.wis.len() != policies {
+            return Err("the normalisers are of another number of policies");
+        }
+        if self.horizon > LONGEST || plan.horizon.is_some_and(|horizon| horizon != self.horizon) {
+            return Err("the normalisers are of another horizon");
+        }
+        for ((means, wis), policy) in self.policies.iter().zip(&self.wis).zip(&plan.policies) {
+            let asks = |estimator: Estimator| policy.estimators.contains(&estimator);
+            let blended = asks(Estimator::Wdr) || asks(Estimator::Magic);
+            let steps = means.as_ref().and_then(|means| means.weight.len().checked_sub(1));
+            let known = |means: &[Mean], needed: bool| steps == Some(means.len()) || !needed && means.is_empty();
+            let fits = means.as_ref().is_none_or(|means| {
+                known(&means.reward, asks(Estimator::StepWis))
+                    && known(&means.residual, blended)
+                    && known(&means.value, blended)
+                    && steps.is_some_and(|steps| steps as u64 <= self.horizon)
+            });
+            let missing = means.is_none() && (blended || asks(Estimator::StepWis));
+            if !fits || missing || wis.is_none() && asks(Estimator::Wis) {
+                return Err("the normalisers are of other estimators");
+            }
+        }
+        Ok(())
     }
 
     /// `step-wis` of a policy.

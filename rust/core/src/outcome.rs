@@ -27,6 +27,13 @@ impl From<Scaled> for Number {
     }
 }
 
+impl Number {
+    /// True for what is no number at all, such as the root of a negative one: sums of a log never lead to it.
+    pub fn is_nan(&self) -> bool {
+        self.value.is_none() && self.log10.is_none_or(f64::is_nan)
+    }
+}
+
 /// One estimate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Estimate {
@@ -193,6 +200,25 @@ impl Outcome {
             estimates,
             weights: weights.collect(),
         }
+    }
+}
+
+impl Outcome {
+    /// True where something is no number: then the sums cannot be those of a log.
+    pub fn has_nan(&self) -> bool {
+        let of_estimate = |estimate: &Estimate| {
+            let difference = estimate.difference.as_ref();
+            let numbers = [Some(&estimate.value), estimate.std_error.as_ref()].into_iter().flatten();
+            let differences = difference.into_iter().flat_map(|d| [Some(&d.value), d.std_error.as_ref()]).flatten();
+            let shares = [estimate.concentration, estimate.skewness, difference.and_then(|d| d.concentration)];
+            let blend = estimate.blend.iter().flatten().map(|&(_, share)| share);
+            numbers.chain(differences).any(Number::is_nan) || shares.into_iter().flatten().chain(blend).any(f64::is_nan)
+        };
+        let of_weights = |weights: &Weights| {
+            let numbers = [weights.ess, weights.largest_share, weights.mean];
+            numbers.into_iter().any(f64::is_nan) || weights.diagnosis.as_ref().is_some_and(Diagnosis::has_nan)
+        };
+        self.estimates.iter().any(of_estimate) || self.weights.iter().any(of_weights)
     }
 }
 

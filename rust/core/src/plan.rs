@@ -164,6 +164,16 @@ pub enum Pass {
 }
 
 impl Pass {
+    /// How it is called in a message.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Second => "second",
+            Self::Values => "values",
+            Self::Influence => "influence",
+        }
+    }
+
     /// True where the pass keeps a value of every trajectory instead of sums.
     pub fn keeps_values(self) -> bool {
         matches!(self, Self::Values | Self::Influence)

@@ -224,6 +224,23 @@ impl Problems {
         }
     }
 
+    /// True where the counts and the lists can be those of one log.
+    pub fn is_consistent(&self, limit: usize) -> bool {
+        let (kept, listed) = (self.kept.len(), |tally: &Tally| (1..=EXAMPLES).contains(&tally.examples.len()));
+        let counted = self.kinds.values().try_fold(0u64, |sum, tally| sum.checked_add(tally.problems));
+        kept <= limit
+            && kept as u64 <= self.found
+            && (kept == 0) == self.is_empty()
+            && counted == Some(self.found)
+            && self.kinds.values().all(listed)
+    }
+
+    /// Where those are that are kept.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        let examples = self.kinds.values().flat_map(|tally| &tally.examples);
+        self.kept.iter().chain(examples).filter_map(|problem| problem.place)
+    }
+
     /// All that is known of them.
     pub fn summary(&self) -> Summary<'_> {
         let kinds = self.kinds.iter().map(|(&kind, tally)| tally.group(kind)).collect();

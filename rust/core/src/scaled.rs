@@ -17,8 +17,12 @@ const ALIGN_LIMIT: i64 = 200;
 /// Magnitudes within 2^±250 are ordinary.
 const ORDINARY: i64 = 250;
 
+/// No state has an exponent beyond this: ten thousand million ratios of 2^1000 multiplied.
+pub const EXPONENT_LIMIT: i64 = 1 << 44;
+
 /// m · 2^e, |m| in [1, 2), or zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "(f64, i64)")]
 pub struct Scaled {
     mantissa: f64,
     exponent: i64,
@@ -127,6 +131,16 @@ impl Scaled {
         };
         let ((size, mantissa), (their_size, theirs)) = (key(self), key(other));
         size.cmp(&their_size).then(mantissa.total_cmp(&theirs))
+    }
+}
+
+/// From a state, where it has the form that all operations count on.
+impl TryFrom<(f64, i64)> for Scaled {
+    type Error = &'static str;
+    fn try_from((mantissa, exponent): (f64, i64)) -> Result<Self, Self::Error> {
+        let normal = mantissa == 0.0 || (1.0..2.0).contains(&mantissa.abs());
+        let fits = normal && exponent.unsigned_abs() <= EXPONENT_LIMIT.unsigned_abs();
+        if fits { Ok(Self { mantissa, exponent }) } else { Err("not a number of the form m · 2^e") }
     }
 }
 

@@ -9,10 +9,11 @@
 
 use std::hint::black_box;
 
+use serde::de::Error;
 use serde::{Deserialize, Serialize};
 
 use crate::block::{Block, LANES};
-use crate::scaled::{Scaled, exp2};
+use crate::scaled::{EXPONENT_LIMIT, Scaled, exp2};
 use crate::sum::Sum;
 
 /// Bits a bin.
@@ -217,6 +218,9 @@ impl<'de> Deserialize<'de> for StepSums {
         let mut sums = Self::default();
         sums.grow(windows.len().div_ceil(LANES));
         for (index, window) in windows.into_iter().enumerate() {
+            if window.top != EMPTY && window.top.unsigned_abs() > EXPONENT_LIMIT.unsigned_abs() {
+                return Err(D::Error::custom("not a sum"));
+            }
             sums.cells[index / LANES].scale[index % LANES] = scale_for(window.top, 0);
             sums.windows[index] = window;
         }

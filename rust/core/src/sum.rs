@@ -8,7 +8,7 @@ use num_bigint::{BigInt, Sign};
 use num_traits::{Signed, Zero};
 use serde::{Deserialize, Serialize};
 
-use crate::scaled::Scaled;
+use crate::scaled::{EXPONENT_LIMIT, Scaled};
 
 /// Bits between neighbouring bins. A 53-bit addend shifted by less than this leaves 42 bits of an i128 for carries.
 const SPACING: i64 = 32;
@@ -18,6 +18,7 @@ const HALF: i64 = 53;
 
 /// An exact sum, up to what is dropped 2^-448 below its largest addend.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "(i64, [i128; BINS], bool)")]
 pub struct Sum {
     /// Index of `bins[0]`; bin k counts units of 2^(32 k).
     top: i64,
@@ -37,6 +38,15 @@ pub struct Exact {
 impl Default for Sum {
     fn default() -> Self {
         Self { top: 0, bins: [0; BINS], empty: true }
+    }
+}
+
+/// From a state, where its window is within reach of what can be added.
+impl TryFrom<(i64, [i128; BINS], bool)> for Sum {
+    type Error = &'static str;
+    fn try_from((top, bins, empty): (i64, [i128; BINS], bool)) -> Result<Self, Self::Error> {
+        let fits = top.unsigned_abs() <= EXPONENT_LIMIT.unsigned_abs() && !(empty && bins != [0; BINS]);
+        if fits { Ok(Self { top, bins, empty }) } else { Err("not a sum") }
     }
 }
 
@@ -156,8 +166,14 @@ impl Exact {
         Self { integer: &self.integer * &other.integer, exponent: self.exponent + other.exponent }
     }
 
-    /// self − other.
+    /// self − other, or the larger of them where the other is nothing beside it.
     pub fn minus(&self, other: &Self) -> Self {
+        // Sums of one log are never as far apart; in a state that was tampered with they would fill the memory.
+        const FAR: u64 = 1 << 24;
+        if self.exponent.abs_diff(other.exponent) > FAR {
+            let negative = Self { integer: -&other.integer, exponent: other.exponent };
+            return if self.exponent > other.exponent { self.clone() } else { negative };
+        }
         let exponent = self.exponent.min(other.exponent);
         let align = |x: &Self| &x.integer << (x.exponent - exponent).cast_unsigned();
         Self { integer: align(self) - align(other), exponent }

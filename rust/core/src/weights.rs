@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::block::{Block, LANES};
 use crate::prefix::cumulative_product;
 use crate::ratios::Ratios;
-use crate::scaled::{Scaled, exp2};
+use crate::scaled::{EXPONENT_LIMIT, Scaled, exp2};
 
 /// Ratios in this range cannot carry a block of eight out of f64 …
 const RATIO: f64 = (1u64 << 32) as f64;
@@ -15,6 +15,7 @@ const CARRY_EXPONENT: i64 = 128;
 
 /// ρ_{1:t} up to the last whole block.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(try_from = "(f64, i64)")]
 pub struct Carry {
     mantissa: f64,
     exponent: i64,
@@ -23,6 +24,16 @@ pub struct Carry {
 impl Default for Carry {
     fn default() -> Self {
         Self { mantissa: 1.0, exponent: 0 }
+    }
+}
+
+/// From a state, where it is a product of ratios.
+impl TryFrom<(f64, i64)> for Carry {
+    type Error = &'static str;
+    fn try_from((mantissa, exponent): (f64, i64)) -> Result<Self, Self::Error> {
+        let near = exponent.unsigned_abs() <= EXPONENT_LIMIT.unsigned_abs();
+        let fits = near && (0.0..=f64::MAX).contains(&mantissa);
+        if fits { Ok(Self { mantissa, exponent }) } else { Err("not a product of ratios") }
     }
 }
 

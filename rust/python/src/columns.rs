@@ -9,7 +9,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{ArrowError, DataType, Schema};
 use offpolicy_core::plan::Plan;
 use offpolicy_core::problem::{Kind, Place};
 use offpolicy_core::scan::{Batch, Flaw, Run, Scan};
@@ -72,6 +72,19 @@ pub struct Columns {
 }
 
 impl Columns {
+    /// The columns of a batch that came from elsewhere. Numbers are where their length says; texts and indices may lead
+    /// anywhere, and are looked at once.
+    pub fn imported(
+        spec: &Spec,
+        batch: &RecordBatch,
+        validate: impl FnOnce(&dyn Array) -> Result<(), ArrowError>,
+    ) -> Result<Self, Failure> {
+        let episode = batch.column_by_name(&spec.episode).filter(|column| !column.data_type().is_primitive());
+        let wrong = |error| Failure::Input(format!("column {:?} is damaged: {error}", spec.episode));
+        episode.map_or(Ok(()), |column| validate(column)).map_err(wrong)?;
+        Self::new(spec, batch)
+    }
+
     /// Finds the columns; a dictionary of texts becomes plain text.
     pub fn new(spec: &Spec, batch: &RecordBatch) -> Result<Self, Failure> {
         let find = |name: &str| {

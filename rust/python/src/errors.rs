@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::Path;
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 /// Why a scan could not be done.
@@ -12,8 +11,14 @@ use pyo3::prelude::*;
 pub enum Failure {
     /// A file that cannot be read: its name, and why.
     File(String, String),
+    /// A file that is not the one that was read before: its name, and what differs.
+    Changed(String, String),
     /// A column of the wrong type, or an input of the wrong form.
     Input(String),
+    /// A stream that broke off.
+    Stream(String),
+    /// A state that is damaged or belongs elsewhere.
+    State(String),
     /// A fault of ours.
     Internal(String),
     /// A Python exception: an interrupt, or one raised by the source.
@@ -30,8 +35,11 @@ impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::File(file, why) => raise("BadFileError", (file, why)),
+            Failure::Changed(file, why) => raise("ChangedLogError", (file, why)),
             Failure::Input(why) => raise("OffPolicyError", (why,)),
-            Failure::Internal(why) => PyRuntimeError::new_err(why),
+            Failure::Stream(why) => raise("UnreadableError", (why,)),
+            Failure::State(why) => raise("StateError", (why,)),
+            Failure::Internal(why) => raise("InternalError", (why,)),
             Failure::Python(error) => error,
         }
     }
@@ -47,16 +55,16 @@ where
     })
 }
 
-/// A value error of our own making.
+/// A state that cannot be used.
 pub fn bad_state(why: offpolicy_core::wire::NotAState) -> PyErr {
-    PyValueError::new_err(why.0)
+    Failure::State(why.0).into()
 }
 
 thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A fault inside `guarded` becomes an error, so it need not be printed too.
+/// A fault inside `caught` becomes an error, so it need not be printed too.
 pub fn quiet_guarded_panics() {
     let print = take_hook();
     set_hook(Box::new(move |panic| {
@@ -66,16 +74,23 @@ pub fn quiet_guarded_panics() {
     }));
 }
 
-/// A damaged file may trip the decoder: that is the file's fault, not a crash.
-pub fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    GUARDED.set(true);
-    let result = catch_unwind(AssertUnwindSafe(read));
-    GUARDED.set(false);
-    result.unwrap_or_else(|panic| Err(Failure::File(path.display().to_string(), panic_message(&*panic))))
+/// Does the work, or says what its panic said.
+pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    let outer = GUARDED.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(work));
+    GUARDED.set(outer);
+    result.map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "unknown fault".into())
+    })
 }
 
-/// What a panic said.
-pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "unknown fault".into())
+/// A damaged file may trip the decoder: that is the file's fault, not a crash.
+pub fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    caught(read).unwrap_or_else(|why| Err(Failure::File(path.display().to_string(), why)))
+}
+
+/// What Python calls: a panic becomes an error of ours, which `except Exception` sees.
+pub fn shielded<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    caught(work).map_err(Failure::Internal)?
 }

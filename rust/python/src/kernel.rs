@@ -7,7 +7,7 @@ use offpolicy_core::mdp::logged_rows::Rows;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::errors::Failure;
+use crate::errors::{Failure, shielded};
 
 type Floats<'py> = PyReadonlyArray1<'py, f64>;
 type Wholes<'py> = PyReadonlyArray1<'py, u32>;
@@ -36,11 +36,14 @@ pub fn kernel_smooth<'py>(
     axes: Vec<(usize, String)>,
     bandwidth: f64,
 ) -> PyResult<Array<'py>> {
-    let kernel = kernel(axes, bandwidth)?;
-    let x = x.as_slice()?;
-    check(x.len().is_multiple_of(kernel.cells()), "the values")?;
-    let smooth = py.detach(|| x.chunks_exact(kernel.cells()).flat_map(|x| smoothed(&kernel, x)).collect::<Vec<_>>());
-    Ok(smooth.into_pyarray(py))
+    shielded(|| {
+        let kernel = kernel(axes, bandwidth)?;
+        let x = x.as_slice()?;
+        check(x.len().is_multiple_of(kernel.cells()), "the values")?;
+        let smooth =
+            py.detach(|| x.chunks_exact(kernel.cells()).flat_map(|x| smoothed(&kernel, x)).collect::<Vec<_>>());
+        Ok(smooth.into_pyarray(py))
+    })
 }
 
 /// A kernel-based model; pair = state · actions + action.
@@ -63,31 +66,33 @@ impl KernelModel {
         times: Floats<'_>,
         unseen_reward: f64,
     ) -> PyResult<Self> {
-        let actions = axes.last().map_or(1, |axis| axis.0);
-        let kernel = kernel(axes, bandwidth)?;
-        let samples = Samples {
-            count: count.as_slice()?,
-            reward: reward.as_slice()?,
-            known: known.as_slice()?,
-            pair: pair.as_slice()?,
-            next: next.as_slice()?,
-            times: times.as_slice()?,
-        };
-        let pairs = kernel.cells();
-        check(
-            [samples.count, samples.reward, samples.known].iter().all(|x| x.len() == pairs),
-            "the sums of the pairs",
-        )?;
-        let seen = samples.pair.len();
-        check(samples.next.len() == seen && samples.times.len() == seen, "the successors")?;
-        check(samples.pair.is_sorted() && samples.pair.iter().all(|&pair| (pair as usize) < pairs), "the pairs")?;
-        check(samples.next.iter().all(|&next| (next as usize) < pairs / actions), "the next states")?;
-        Ok(Self(py.detach(|| kernel_model::KernelModel::fit(kernel, actions, samples, unseen_reward))))
+        shielded(|| {
+            let actions = axes.last().map_or(1, |axis| axis.0);
+            let kernel = kernel(axes, bandwidth)?;
+            let samples = Samples {
+                count: count.as_slice()?,
+                reward: reward.as_slice()?,
+                known: known.as_slice()?,
+                pair: pair.as_slice()?,
+                next: next.as_slice()?,
+                times: times.as_slice()?,
+            };
+            let pairs = kernel.cells();
+            check(
+                [samples.count, samples.reward, samples.known].iter().all(|x| x.len() == pairs),
+                "the sums of the pairs",
+            )?;
+            let seen = samples.pair.len();
+            check(samples.next.len() == seen && samples.times.len() == seen, "the successors")?;
+            check(samples.pair.is_sorted() && samples.pair.iter().all(|&pair| (pair as usize) < pairs), "the pairs")?;
+            check(samples.next.iter().all(|&next| (next as usize) < pairs / actions), "the next states")?;
+            Ok(Self(py.detach(|| kernel_model::KernelModel::fit(kernel, actions, samples, unseen_reward))))
+        })
     }
 
     /// R̂, pair after pair.
-    fn reward<'py>(&self, py: Python<'py>) -> Array<'py> {
-        self.0.reward().to_vec().into_pyarray(py)
+    fn reward<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        shielded(|| Ok(self.0.reward().to_vec().into_pyarray(py)))
     }
 
     /// V^0, …, V^horizon of each policy, state after state, and its Q at rows of pairs and remaining steps. A policy is a
@@ -101,16 +106,18 @@ impl KernelModel {
         pairs: Wholes<'py>,
         remaining: Wholes<'py>,
     ) -> PyResult<Vec<(Array<'py>, Array<'py>)>> {
-        let size = self.0.pairs();
-        let mut tables = Vec::with_capacity(policies.len());
-        for policy in &policies {
-            let table = policy.as_slice()?;
-            check(table.len() == size || table.len() == size * horizon, "the tables of a policy")?;
-            tables.push(PolicyTables::new(table, size));
-        }
-        let rows = self.rows(&pairs, &remaining, horizon)?;
-        let values = py.detach(|| self.0.values(&tables, horizon, discount, &rows));
-        Ok(values.into_iter().map(|(v, q)| (v.into_pyarray(py), q.into_pyarray(py))).collect())
+        shielded(|| {
+            let size = self.0.pairs();
+            let mut tables = Vec::with_capacity(policies.len());
+            for policy in &policies {
+                let table = policy.as_slice()?;
+                check(table.len() == size || table.len() == size * horizon, "the tables of a policy")?;
+                tables.push(PolicyTables::new(table, size));
+            }
+            let rows = self.rows(&pairs, &remaining, horizon)?;
+            let values = py.detach(|| self.0.values(&tables, horizon, discount, &rows));
+            Ok(values.into_iter().map(|(v, q)| (v.into_pyarray(py), q.into_pyarray(py))).collect())
+        })
     }
 
     /// Q of rows of pairs and remaining steps, given the V that `values` found.
@@ -122,11 +129,13 @@ impl KernelModel {
         pairs: Wholes<'py>,
         remaining: Wholes<'py>,
     ) -> PyResult<Array<'py>> {
-        let values = values.as_slice()?;
-        check(values.len() >= self.0.states(), "the values")?;
-        let rows = self.rows(&pairs, &remaining, values.len() / self.0.states() - 1)?;
-        let q = py.detach(|| self.0.action_values(values, discount, &rows));
-        Ok(q.into_pyarray(py))
+        shielded(|| {
+            let values = values.as_slice()?;
+            check(values.len() >= self.0.states(), "the values")?;
+            let rows = self.rows(&pairs, &remaining, values.len() / self.0.states() - 1)?;
+            let q = py.detach(|| self.0.action_values(values, discount, &rows));
+            Ok(q.into_pyarray(py))
+        })
     }
 
     /// The best legal action of each state, or the worst; None if the values do not settle.
@@ -138,10 +147,12 @@ impl KernelModel {
         maximize: bool,
         tolerance: f64,
     ) -> PyResult<Option<Bound<'py, PyArray1<u32>>>> {
-        let legal = legal.as_slice()?;
-        check(legal.len() == self.0.pairs(), "the legal actions")?;
-        let actions = py.detach(|| self.0.optimal_actions(legal, discount, maximize, tolerance));
-        Ok(actions.map(|actions| actions.into_pyarray(py)))
+        shielded(|| {
+            let legal = legal.as_slice()?;
+            check(legal.len() == self.0.pairs(), "the legal actions")?;
+            let actions = py.detach(|| self.0.optimal_actions(legal, discount, maximize, tolerance));
+            Ok(actions.map(|actions| actions.into_pyarray(py)))
+        })
     }
 }
 

@@ -3,8 +3,11 @@
 
 mod columns;
 mod errors;
+mod identity;
+mod imported;
 mod kernel;
 mod mdp;
+mod pages;
 mod parquet_files;
 mod partial;
 mod particles;
@@ -24,12 +27,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<partial::Partial>()?;
     module.add_class::<partial::Whole>()?;
-    module.add_function(wrap_pyfunction!(partial::finish, module)?)?;
+    module.add_class::<partial::Merger>()?;
     module.add_function(wrap_pyfunction!(table::scan_table, module)?)?;
     module.add_function(wrap_pyfunction!(stream::scan_stream, module)?)?;
     module.add_function(wrap_pyfunction!(parquet_files::scan_parquet, module)?)?;
     module.add_function(wrap_pyfunction!(parquet_files::parquet_info, module)?)?;
     module.add_function(wrap_pyfunction!(sound_files::check_parquet, module)?)?;
+    module.add_function(wrap_pyfunction!(parquet_files::check_unchanged, module)?)?;
     module.add_function(wrap_pyfunction!(spool::spool, module)?)?;
     module.add_function(wrap_pyfunction!(kernel::kernel_smooth, module)?)?;
     module.add_class::<kernel::KernelModel>()?;

@@ -16,7 +16,7 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::bad_state;
+use crate::errors::{bad_state, shielded};
 
 type Floats<'py> = PyReadonlyArray1<'py, f64>;
 type Table<'py> = PyReadonlyArray2<'py, f64>;
@@ -63,7 +63,7 @@ pub struct Transitions(Counts);
 impl Transitions {
     #[new]
     fn new(states: usize, actions: usize) -> PyResult<Self> {
-        Counts::new(states, actions).map(Self).map_err(bad_steps)
+        shielded(|| Counts::new(states, actions).map(Self).map_err(bad_steps))
     }
 
     /// Counts steps.
@@ -78,42 +78,46 @@ impl Transitions {
         terminal: Flags<'_>,
         known: Flags<'_>,
     ) -> PyResult<()> {
-        let steps = Steps {
-            states: states.as_slice()?,
-            actions: actions.get()?,
-            rewards: rewards.as_slice()?,
-            next_states: next_states.as_slice()?,
-            terminal: terminal.as_slice()?,
-            known: known.as_slice()?,
-        };
-        py.detach(|| self.0.add(&steps)).map_err(bad_steps)
+        shielded(|| {
+            let steps = Steps {
+                states: states.as_slice()?,
+                actions: actions.get()?,
+                rewards: rewards.as_slice()?,
+                next_states: next_states.as_slice()?,
+                terminal: terminal.as_slice()?,
+                known: known.as_slice()?,
+            };
+            py.detach(|| self.0.add(&steps)).map_err(bad_steps)
+        })
     }
 
     /// Adds other counts.
     fn merge(&mut self, py: Python<'_>, other: PyRef<'_, Self>) -> PyResult<()> {
-        let theirs = &other.0;
-        py.detach(|| self.0.merge(theirs)).map_err(bad_steps)
+        shielded(|| {
+            let theirs = &other.0;
+            py.detach(|| self.0.merge(theirs)).map_err(bad_steps)
+        })
     }
 
     /// N(s, a).
     fn visits<'py>(&self, py: Python<'py>) -> PyResult<Matrix<'py, u64>> {
-        PyArray1::from_slice(py, self.0.visits()).reshape([self.0.states(), self.0.actions()])
+        shielded(|| PyArray1::from_slice(py, self.0.visits()).reshape([self.0.states(), self.0.actions()]))
     }
 
     /// R̂ and P̂.
-    fn model(&self, py: Python<'_>, unseen_reward: f64) -> TabularModel {
-        TabularModel(py.detach(|| self.0.model(unseen_reward)))
+    fn model(&self, py: Python<'_>, unseen_reward: f64) -> PyResult<TabularModel> {
+        shielded(|| Ok(TabularModel(py.detach(|| self.0.model(unseen_reward)))))
     }
 
     /// Bytes with a version and a checksum.
     fn encode<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &py.detach(|| self.0.encode()).map_err(bad_state)?))
+        shielded(|| Ok(PyBytes::new(py, &py.detach(|| self.0.encode()).map_err(bad_state)?)))
     }
 
     /// The counts that were encoded.
     #[staticmethod]
     fn decode(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
-        py.detach(|| Counts::decode(bytes)).map(Self).map_err(bad_state)
+        shielded(|| py.detach(|| Counts::decode(bytes)).map(Self).map_err(bad_state))
     }
 }
 
@@ -132,11 +136,13 @@ impl TabularModel {
         next: Longs<'_>,
         probability: Floats<'_>,
     ) -> PyResult<Self> {
-        let start = start.as_slice()?.iter().map(|&i| usize::try_from(i)).collect::<Result<Vec<_>, _>>();
-        let next = next.as_slice()?.iter().map(|&s| u32::try_from(s)).collect::<Result<Vec<_>, _>>();
-        let (start, next) = start.ok().zip(next.ok()).ok_or_else(|| bad("an index is negative or too large"))?;
-        let (rewards, probability) = (rewards.as_slice()?.to_vec(), probability.as_slice()?.to_vec());
-        Model::new(states, actions, rewards, start, next, probability).map(Self).map_err(bad)
+        shielded(|| {
+            let start = start.as_slice()?.iter().map(|&i| usize::try_from(i)).collect::<Result<Vec<_>, _>>();
+            let next = next.as_slice()?.iter().map(|&s| u32::try_from(s)).collect::<Result<Vec<_>, _>>();
+            let (start, next) = start.ok().zip(next.ok()).ok_or_else(|| bad("an index is negative or too large"))?;
+            let (rewards, probability) = (rewards.as_slice()?.to_vec(), probability.as_slice()?.to_vec());
+            Model::new(states, actions, rewards, start, next, probability).map(Self).map_err(bad)
+        })
     }
 
     /// |S|
@@ -153,7 +159,7 @@ impl TabularModel {
 
     /// R̂ as a matrix.
     fn rewards<'py>(&self, py: Python<'py>) -> PyResult<Matrix<'py, f64>> {
-        PyArray1::from_slice(py, self.0.rewards()).reshape([self.0.states(), self.0.actions()])
+        shielded(|| PyArray1::from_slice(py, self.0.rewards()).reshape([self.0.states(), self.0.actions()]))
     }
 
     /// P̂ as row starts, successors and probabilities.
@@ -161,10 +167,12 @@ impl TabularModel {
     fn successors<'py>(
         &self,
         py: Python<'py>,
-    ) -> (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>) {
-        let start: Vec<i64> = self.0.start().iter().map(|&i| i as i64).collect();
-        let next: Vec<i64> = self.0.next().iter().map(|&s| s.into()).collect();
-        (start.into_pyarray(py), next.into_pyarray(py), PyArray1::from_slice(py, self.0.probability()))
+    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>)> {
+        shielded(|| {
+            let start: Vec<i64> = self.0.start().iter().map(|&i| i as i64).collect();
+            let next: Vec<i64> = self.0.next().iter().map(|&s| s.into()).collect();
+            Ok((start.into_pyarray(py), next.into_pyarray(py), PyArray1::from_slice(py, self.0.probability())))
+        })
     }
 
     /// Fills `values`, horizon × |S| × policies, with V; a policy is a flat table of π(a|s), or horizon of them.
@@ -175,22 +183,26 @@ impl TabularModel {
         discount: f64,
         mut values: PyReadwriteArray3<'_, f64>,
     ) -> PyResult<()> {
-        let tables = policies.iter().map(Floats::as_slice).collect::<Result<Vec<_>, _>>()?;
-        let horizon = values.as_array().shape()[0];
-        let values = values.as_slice_mut()?;
-        let done = py.detach(|| dp::evaluate(&self.0, &tables, horizon, discount, values));
-        done.then_some(()).ok_or_else(|| bad(format!("1 to {} policies, each a table or one a step", dp::LANES)))
+        shielded(|| {
+            let tables = policies.iter().map(Floats::as_slice).collect::<Result<Vec<_>, _>>()?;
+            let horizon = values.as_array().shape()[0];
+            let values = values.as_slice_mut()?;
+            let done = py.detach(|| dp::evaluate(&self.0, &tables, horizon, discount, values));
+            done.then_some(()).ok_or_else(|| bad(format!("1 to {} policies, each a table or one a step", dp::LANES)))
+        })
     }
 
     /// Q of all pairs at step t, given V as horizon × |S|.
     fn q_table<'py>(&self, py: Python<'py>, v: Table<'py>, t: usize, discount: f64) -> PyResult<Matrix<'py, f64>> {
-        let (horizon, states) = v.as_array().dim();
-        if states != self.0.states() || t >= horizon {
-            return Err(bad(format!("V has no step {t} over {} states", self.0.states())));
-        }
-        let values = Values { model: &self.0, v: v.as_slice()?, lanes: 1, lane: 0, discount };
-        let q = py.detach(|| values.q_table(t));
-        q.into_pyarray(py).reshape([self.0.states(), self.0.actions()])
+        shielded(|| {
+            let (horizon, states) = v.as_array().dim();
+            if states != self.0.states() || t >= horizon {
+                return Err(bad(format!("V has no step {t} over {} states", self.0.states())));
+            }
+            let values = Values { model: &self.0, v: v.as_slice()?, lanes: 1, lane: 0, discount };
+            let q = py.detach(|| values.q_table(t));
+            q.into_pyarray(py).reshape([self.0.states(), self.0.actions()])
+        })
     }
 
     /// The best stationary policy, its values, and how many sweeps they took.
@@ -202,14 +214,16 @@ impl TabularModel {
         maximize: bool,
         legal: Option<Flags<'py>>,
     ) -> PyResult<(Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>, usize)> {
-        let goal = if maximize { Goal::Maximize } else { Goal::Minimize };
-        let legal = legal.as_ref().map(Flags::as_slice).transpose()?;
-        let best = py.detach(|| optimum(&self.0, discount, goal, legal)).map_err(|why| match why {
-            NoOptimum::Discount => bad(format!("discount must be at least 0 and below 1, not {discount}")),
-            NoOptimum::Mask => bad("legal must have a value for each state and action"),
-            NoOptimum::NoAction(state) => bad(format!("state {state} has no legal action")),
-        })?;
-        Ok((best.actions.into_pyarray(py), best.values.into_pyarray(py), best.sweeps))
+        shielded(|| {
+            let goal = if maximize { Goal::Maximize } else { Goal::Minimize };
+            let legal = legal.as_ref().map(Flags::as_slice).transpose()?;
+            let best = py.detach(|| optimum(&self.0, discount, goal, legal)).map_err(|why| match why {
+                NoOptimum::Discount => bad(format!("discount must be at least 0 and below 1, not {discount}")),
+                NoOptimum::Mask => bad("legal must have a value for each state and action"),
+                NoOptimum::NoAction(state) => bad(format!("state {state} has no legal action")),
+            })?;
+            Ok((best.actions.into_pyarray(py), best.values.into_pyarray(py), best.sweeps))
+        })
     }
 }
 
@@ -224,17 +238,19 @@ pub fn grid_cells(
     threads: usize,
     mut cells: PyReadwriteArray1<'_, i64>,
 ) -> PyResult<()> {
-    let grid = Grid::new(&size, &low, &scale).ok_or_else(|| bad("no grid has these sizes, lows and scales"))?;
-    let columns = columns.iter().map(Floats::as_slice).collect::<Result<Vec<_>, _>>()?;
-    let cells = cells.as_slice_mut()?;
-    if columns.len() != grid.dimensions() || columns.iter().any(|column| column.len() != cells.len()) {
-        return Err(bad(format!(
-            "a grid of {} coordinates needs as many columns, all of one length",
-            grid.dimensions()
-        )));
-    }
-    py.detach(|| grid.index(&columns, cells, threads))
-        .map_err(|outside| PyIndexError::new_err((outside.row, outside.coordinate)))
+    shielded(|| {
+        let grid = Grid::new(&size, &low, &scale).ok_or_else(|| bad("no grid has these sizes, lows and scales"))?;
+        let columns = columns.iter().map(Floats::as_slice).collect::<Result<Vec<_>, _>>()?;
+        let cells = cells.as_slice_mut()?;
+        if columns.len() != grid.dimensions() || columns.iter().any(|column| column.len() != cells.len()) {
+            return Err(bad(format!(
+                "a grid of {} coordinates needs as many columns, all of one length",
+                grid.dimensions()
+            )));
+        }
+        py.detach(|| grid.index(&columns, cells, threads))
+            .map_err(|outside| PyIndexError::new_err((outside.row, outside.coordinate)))
+    })
 }
 
 /// Columns to fill: π(a|s), Q̂ and V̂ of each policy, R̂.
@@ -260,39 +276,41 @@ pub fn tabular_lookup<'py>(
     threads: usize,
     columns: LookedUp<'py>,
 ) -> PyResult<()> {
-    let (horizon, states, n_actions) = shape;
-    let rows = Rows { cells: cells.as_slice()?, actions: actions.get()?, steps: steps.get()?, first_step };
-    let n = rows.cells.len();
-    let pairs = states.saturating_mul(n_actions);
-    let policy = policy.as_ref().map(Floats::as_slice).transpose()?;
-    let (mut p, mut q, mut v, mut r) = columns;
-    let found = Found {
-        target_prob: p.as_mut().map(PyReadwriteArray1::as_slice_mut).transpose()?,
-        q_hat: q.iter_mut().map(PyReadwriteArray1::as_slice_mut).collect::<Result<_, _>>()?,
-        v_hat: v.iter_mut().map(PyReadwriteArray1::as_slice_mut).collect::<Result<_, _>>()?,
-        r_hat: r.as_mut().map(PyReadwriteArray1::as_slice_mut).transpose()?,
-    };
-    let some = found.target_prob.iter().chain(&found.q_hat).chain(&found.v_hat).chain(&found.r_hat);
-    if some.map(|column| column.len()).chain([rows.actions.len(), rows.steps.len()]).any(|len| len != n) {
-        return Err(bad("all arrays of a batch must have the same length"));
-    }
-    if policy.is_some_and(|table| table.len() != pairs && Some(table.len()) != pairs.checked_mul(horizon)) {
-        return Err(bad("a policy must be a table of states × actions, or one for each step"));
-    }
-    let values = match &values {
-        None => None,
-        Some((model, v, lane, discount)) => {
-            let (model, lanes) = (&model.0, v.as_array().dim().2);
-            let fits = (model.states(), model.actions()) == (states, n_actions);
-            if !fits
-                || v.as_array().dim() != (horizon, states, lanes)
-                || lane + found.q_hat.len().max(found.v_hat.len()).max(1) > lanes
-            {
-                return Err(bad("the values belong to another model or horizon"));
-            }
-            Some(Values { model, v: v.as_slice()?, lanes, lane: *lane, discount: *discount })
+    shielded(|| {
+        let (horizon, states, n_actions) = shape;
+        let rows = Rows { cells: cells.as_slice()?, actions: actions.get()?, steps: steps.get()?, first_step };
+        let n = rows.cells.len();
+        let pairs = states.saturating_mul(n_actions);
+        let policy = policy.as_ref().map(Floats::as_slice).transpose()?;
+        let (mut p, mut q, mut v, mut r) = columns;
+        let found = Found {
+            target_prob: p.as_mut().map(PyReadwriteArray1::as_slice_mut).transpose()?,
+            q_hat: q.iter_mut().map(PyReadwriteArray1::as_slice_mut).collect::<Result<_, _>>()?,
+            v_hat: v.iter_mut().map(PyReadwriteArray1::as_slice_mut).collect::<Result<_, _>>()?,
+            r_hat: r.as_mut().map(PyReadwriteArray1::as_slice_mut).transpose()?,
+        };
+        let some = found.target_prob.iter().chain(&found.q_hat).chain(&found.v_hat).chain(&found.r_hat);
+        if some.map(|column| column.len()).chain([rows.actions.len(), rows.steps.len()]).any(|len| len != n) {
+            return Err(bad("all arrays of a batch must have the same length"));
         }
-    };
-    let tables = Tables { states, actions: n_actions, horizon, policy, values };
-    py.detach(|| tables.look_up(&rows, found, threads)).map_err(PyIndexError::new_err)
+        if policy.is_some_and(|table| table.len() != pairs && Some(table.len()) != pairs.checked_mul(horizon)) {
+            return Err(bad("a policy must be a table of states × actions, or one for each step"));
+        }
+        let values = match &values {
+            None => None,
+            Some((model, v, lane, discount)) => {
+                let (model, lanes) = (&model.0, v.as_array().dim().2);
+                let fits = (model.states(), model.actions()) == (states, n_actions);
+                if !fits
+                    || v.as_array().dim() != (horizon, states, lanes)
+                    || lane + found.q_hat.len().max(found.v_hat.len()).max(1) > lanes
+                {
+                    return Err(bad("the values belong to another model or horizon"));
+                }
+                Some(Values { model, v: v.as_slice()?, lanes, lane: *lane, discount: *discount })
+            }
+        };
+        let tables = Tables { states, actions: n_actions, horizon, policy, values };
+        py.detach(|| tables.look_up(&rows, found, threads)).map_err(PyIndexError::new_err)
+    })
 }

@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use offpolicy_core::problem::Place;
+use offpolicy_core::stamp::Extent;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::schema::types::SchemaDescriptor;
 use pyo3::prelude::*;
 
 use crate::columns::{Columns, check_types};
-use crate::errors::{Failure, guarded};
+use crate::errors::{Failure, guarded, shielded};
+use crate::identity::{Described, Identity};
+use crate::pages::Pages;
 use crate::partial::Partial;
 use crate::workers::{Job, Worker};
 
@@ -25,6 +28,7 @@ pub struct Source {
     /// Where it is.
     pub path: PathBuf,
     metadata: ArrowReaderMetadata,
+    identity: Identity,
     index: u32,
 }
 
@@ -39,34 +43,48 @@ pub struct Unit {
 }
 
 impl Source {
-    /// Reads the footer.
-    pub fn open(path: PathBuf, index: u32) -> Result<Self, Failure> {
-        let metadata = guarded(&path, || {
-            let file = File::open(&path).map_err(|error| failed(&path, error))?;
-            ArrowReaderMetadata::load(&file, Default::default()).map_err(|error| failed(&path, error))
+    /// Opens a file; one that is not as it was before is refused.
+    pub fn open(path: PathBuf, index: u32, before: Option<Described>) -> Result<Self, Failure> {
+        let (metadata, identity) = guarded(&path, || {
+            let mut file = File::open(&path).map_err(|error| failed(&path, error))?;
+            let identity = Identity::of(&mut file).map_err(|error| failed(&path, error))?;
+            before.map_or(Ok(()), |before| identity.check(&path, before))?;
+            let metadata =
+                ArrowReaderMetadata::load(&file, Default::default()).map_err(|error| failed(&path, error))?;
+            Ok((metadata, identity))
         })?;
-        Ok(Self { path, metadata, index })
+        Ok(Self { path, metadata, identity, index })
     }
 
     fn groups(&self) -> impl Iterator<Item = i64> {
         self.metadata.metadata().row_groups().iter().map(|group| group.num_rows())
     }
 
-    /// Decodes the named columns of a unit, batch by batch.
-    pub fn batches(&self, unit: &Unit, names: &[&str], rows: usize) -> Result<ParquetRecordBatchReader, Failure> {
+    /// Decodes the named columns of a unit, batch by batch; the open file tells in the end whether it has changed.
+    pub fn batches(
+        &self,
+        unit: &Unit,
+        names: &[&str],
+        rows: usize,
+    ) -> Result<(ParquetRecordBatchReader, File), Failure> {
         let why = |error: &dyn std::fmt::Display| failed(&self.path, error);
         let file = File::open(&self.path).map_err(|error| why(&error))?;
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
+        self.identity.check_open(&self.path, &file)?;
+        let watched = file.try_clone().map_err(|error| why(&error))?;
+        let pages = Pages::new(file, self.metadata.metadata(), &unit.groups);
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(pages, self.metadata.clone());
         let mask = projection(builder.parquet_schema(), names);
         let builder = builder.with_projection(mask).with_row_groups(unit.groups.clone()).with_batch_size(rows);
-        builder.build().map_err(|error| why(&error))
+        Ok((builder.build().map_err(|error| why(&error))?, watched))
     }
 
-    /// Refuses a unit that does not have the rows that the footer promises.
-    pub fn check_rows(&self, unit: &Unit, row: u64) -> Result<(), Failure> {
+    /// Refuses a unit that does not have the rows that the footer promises, and a file that changed while it was read.
+    pub fn check_read(&self, unit: &Unit, row: u64, watched: &File) -> Result<(), Failure> {
         let expected = unit.row + unit.rows.max(0).cast_unsigned();
-        let why = || format!("the file promises {expected} rows but has {row}");
-        if row == expected { Ok(()) } else { Err(failed(&self.path, why())) }
+        if row != expected {
+            return Err(failed(&self.path, format!("the file promises {expected} rows but has {row}")));
+        }
+        self.identity.check_open(&self.path, watched)
     }
 }
 
@@ -75,15 +93,30 @@ pub fn failed(path: &Path, error: impl std::fmt::Display) -> Failure {
     Failure::File(path.display().to_string(), error.to_string())
 }
 
-/// Column names and row-group sizes of a file.
+/// Column names and row-group sizes of a file, what tells whether it changes, and the fingerprint of its content.
 #[pyfunction]
-pub fn parquet_info(path: PathBuf) -> PyResult<(Vec<String>, Vec<i64>)> {
-    let source = Source::open(path, 0)?;
-    let names = source.metadata.schema().fields().iter().map(|field| field.name().clone()).collect();
-    Ok((names, source.groups().collect()))
+pub fn parquet_info(path: PathBuf) -> PyResult<(Vec<String>, Vec<i64>, Described, u64)> {
+    shielded(|| {
+        let source = Source::open(path, 0, None)?;
+        let names = source.metadata.schema().fields().iter().map(|field| field.name().clone()).collect();
+        let identity = source.identity;
+        Ok((names, source.groups().collect(), identity.describe(), identity.content()))
+    })
 }
 
-/// Scans files, given as (path, source, row groups or None for all).
+/// Raises where a file is not as it was before.
+#[pyfunction]
+pub fn check_unchanged(path: PathBuf, before: Described) -> PyResult<()> {
+    shielded(|| {
+        let mut file = File::open(&path).map_err(|error| failed(&path, error))?;
+        Ok(Identity::of(&mut file).map_err(|error| failed(&path, error))?.check(&path, before)?)
+    })
+}
+
+/// A path, which source it is, its row groups or None for all, and what the file was before.
+type Asked = (PathBuf, u32, Option<Vec<usize>>, Described);
+
+/// Scans files.
 #[pyfunction]
 #[pyo3(signature = (spec, pass_, normalisers, files, batch_rows, threads, progress))]
 #[expect(clippy::too_many_arguments, reason = "a Python signature")]
@@ -92,30 +125,41 @@ pub fn scan_parquet(
     spec: &str,
     pass_: &str,
     normalisers: Option<&[u8]>,
-    files: Vec<(PathBuf, u32, Option<Vec<usize>>)>,
+    files: Vec<Asked>,
     batch_rows: Option<usize>,
     threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Partial> {
-    let job = Job::new(spec, pass_, normalisers, threads, progress)?;
-    let (mut sources, mut units) = (vec![], vec![]);
-    for (path, index, groups) in files {
-        let source = Source::open(path, index)?;
+    shielded(|| {
+        let job = Job::new(spec, pass_, normalisers, threads, progress)?;
+        scan(py, &job, files, batch_rows.unwrap_or(BATCH))
+    })
+}
+
+fn scan(py: Python<'_>, job: &Job, files: Vec<Asked>, batch_rows: usize) -> PyResult<Partial> {
+    let (mut sources, mut units, mut extents) = (vec![], vec![], vec![]);
+    for (path, index, groups, before) in files {
+        let source = Source::open(path, index, Some(before))?;
         check_types(&job.spec, source.metadata.schema()).map_err(|why| in_file(&source, why))?;
-        units.extend(cut(&source, sources.len(), groups));
+        let own = cut(&source, sources.len(), groups);
+        let rows = own.iter().map(|unit| unit.rows.max(0).cast_unsigned()).sum();
+        let row = own.first().map_or(0, |unit| unit.row);
+        extents.push(Extent { source: index, log: source.identity.content(), row, rows });
+        units.extend(own);
         sources.push(source);
     }
     let next = AtomicUsize::new(0);
     let partial = job.run(py, |worker| {
+        worker.scan.adds_bits = false;
         while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
             let source = &sources[unit.source];
-            if !guarded(&source.path, || read(worker, source, unit, batch_rows.unwrap_or(BATCH)))? {
+            if !guarded(&source.path, || read(worker, source, unit, batch_rows))? {
                 break;
             }
         }
         Ok(())
     })?;
-    Ok(Partial(partial))
+    Ok(Partial::new(job, extents, partial))
 }
 
 fn in_file(source: &Source, why: Failure) -> Failure {
@@ -153,8 +197,9 @@ fn projection(schema: &SchemaDescriptor, names: &[&str]) -> ProjectionMask {
 
 /// Reads a unit; false if the work is to stop.
 fn read(worker: &mut Worker, source: &Source, unit: &Unit, batch_rows: usize) -> Result<bool, Failure> {
+    let (batches, watched) = source.batches(unit, &worker.spec.names(), batch_rows)?;
     let mut row = unit.row;
-    for batch in source.batches(unit, &worker.spec.names(), batch_rows)? {
+    for batch in batches {
         let batch = batch.map_err(|error| failed(&source.path, error))?;
         let columns = Columns::new(worker.spec, &batch)?;
         let place = Place { source: source.index, row };
@@ -164,7 +209,7 @@ fn read(worker: &mut Worker, source: &Source, unit: &Unit, batch_rows: usize) ->
             return Ok(false);
         }
     }
-    source.check_rows(unit, row)?;
+    source.check_read(unit, row, &watched)?;
     worker.end_unit();
     Ok(true)
 }

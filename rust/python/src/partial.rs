@@ -1,64 +1,137 @@
 //! Partial results, what a whole log adds up to, and the way between them.
 
 use offpolicy_core::accumulators::Accumulators;
+use offpolicy_core::fit;
 use offpolicy_core::ids::Id;
 use offpolicy_core::normalisers::Normalisers;
 use offpolicy_core::outcome::Outcome;
-use offpolicy_core::scan::{self, Join};
+use offpolicy_core::plan::Pass;
+use offpolicy_core::scan::{self, Join, Scan};
+use offpolicy_core::stamp::{Extent, Stamp};
 use offpolicy_core::wire;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::{Failure, bad_state};
+use crate::errors::{Failure, bad_state, caught, shielded};
 use crate::workers::Job;
 
-/// What a part of a log adds up to.
+/// What a part of a log adds up to, and what it was made for.
 #[pyclass(frozen, module = "offpolicy._core")]
-pub struct Partial(pub scan::Partial);
+pub struct Partial {
+    stamp: Stamp,
+    extents: Vec<Extent>,
+    partial: scan::Partial,
+}
+
+/// Source, fingerprint of the log, first row and number of rows.
+type Read = (u32, u64, u64, u64);
+
+fn read(extent: &Extent) -> Read {
+    (extent.source, extent.log, extent.row, extent.rows)
+}
+
+impl Partial {
+    /// What a job has read.
+    pub fn new(job: &Job, extents: Vec<Extent>, partial: scan::Partial) -> Self {
+        Self { stamp: job.stamp.clone(), extents, partial }
+    }
+}
 
 #[pymethods]
 impl Partial {
-    /// Bytes with a version and a checksum.
+    /// Bytes with a version, a checksum and a stamp.
     fn encode<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &wire::encode(&self.0).map_err(bad_state)?))
-    }
-
-    /// The partial result that was encoded.
-    #[staticmethod]
-    fn decode(bytes: &[u8]) -> PyResult<Self> {
-        Ok(Self(wire::decode(bytes).map_err(bad_state)?))
+        shielded(|| {
+            let bytes = wire::encode(&(&self.stamp, (&self.extents, &self.partial))).map_err(bad_state)?;
+            Ok(PyBytes::new(py, &bytes))
+        })
     }
 }
 
 /// Ids of trajectories, and their values where f64 holds them.
 type Values = (Vec<Py<PyAny>>, Vec<Option<f64>>);
 
+/// Adds up the parts of a log.
+#[pyclass(module = "offpolicy._core")]
+pub struct Merger {
+    job: Job,
+    scan: Scan,
+    join: Join,
+    travelled: bool,
+}
+
+#[pymethods]
+impl Merger {
+    #[new]
+    fn new(spec: &str, pass_: &str, normalisers: Option<&[u8]>) -> PyResult<Self> {
+        shielded(|| {
+            let job = Job::new(spec, pass_, normalisers, 1, None)?;
+            Ok(Self { scan: job.scan(), join: Join::default(), travelled: false, job })
+        })
+    }
+
+    /// Adds a part that was read here.
+    fn add(&mut self, py: Python<'_>, partial: PyRef<'_, Partial>) -> PyResult<Vec<Read>> {
+        shielded(|| {
+            self.job.stamp.check(&partial.stamp).map_err(Failure::Internal)?;
+            let part = partial.partial.clone();
+            py.detach(|| self.scan.merge(&mut self.join, part));
+            Ok(partial.extents.iter().map(read).collect())
+        })
+    }
+
+    /// Adds a part that was read elsewhere, and tells which it is.
+    fn add_state(&mut self, py: Python<'_>, state: &[u8]) -> PyResult<Vec<Read>> {
+        self.travelled = true;
+        self.shielded(|merger| {
+            py.detach(|| {
+                let (extents, part): (Vec<Extent>, scan::Partial) =
+                    wire::decode_stamped(state, &merger.job.stamp).map_err(|why| Failure::State(why.0))?;
+                fit::check(&merger.job.spec.plan, merger.job.pass, &extents, &part)
+                    .map_err(|what| Failure::State(format!("the state is damaged: {what} do not fit")))?;
+                merger.scan.merge(&mut merger.join, part);
+                Ok(extents.iter().map(read).collect())
+            })
+        })
+    }
+
+    /// What all parts add up to.
+    fn finish(&mut self, py: Python<'_>) -> PyResult<Whole> {
+        self.shielded(|merger| {
+            let (scan, join) =
+                (std::mem::replace(&mut merger.scan, merger.job.scan()), std::mem::take(&mut merger.join));
+            let partial = py.detach(|| scan.finish(join));
+            Ok(Whole { job: merger.job.clone(), partial, travelled: merger.travelled })
+        })
+    }
+}
+
+impl Merger {
+    fn shielded<T>(&mut self, work: impl FnOnce(&mut Self) -> PyResult<T>) -> PyResult<T> {
+        let travelled = self.travelled;
+        blame(travelled, || work(self))
+    }
+}
+
+/// Does the work; where states came from elsewhere, a panic is theirs.
+fn blame<T>(travelled: bool, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    let why = |why: String| {
+        if travelled {
+            Failure::State(format!("states that came through map= do not add up: {why}"))
+        } else {
+            Failure::Internal(why)
+        }
+    };
+    caught(work).map_err(why)?
+}
+
 /// What a whole log adds up to.
 #[pyclass(module = "offpolicy._core")]
 pub struct Whole {
     job: Job,
     partial: scan::Partial,
-}
-
-/// Adds up all parts of a log.
-#[pyfunction]
-pub fn finish(
-    py: Python<'_>,
-    spec: &str,
-    pass_: &str,
-    normalisers: Option<&[u8]>,
-    partials: Vec<PyRef<'_, Partial>>,
-) -> PyResult<Whole> {
-    let job = Job::new(spec, pass_, normalisers, 1, None)?;
-    let parts: Vec<scan::Partial> = partials.iter().map(|partial| partial.0.clone()).collect();
-    let partial = py.detach(|| {
-        let mut join = Join::default();
-        let mut whole = job.scan();
-        parts.into_iter().for_each(|part| whole.merge(&mut join, part));
-        whole.finish(join)
-    });
-    Ok(Whole { job, partial })
+    travelled: bool,
 }
 
 #[pymethods]
@@ -67,6 +140,14 @@ impl Whole {
     #[getter]
     fn episodes(&self) -> u64 {
         self.partial.sums.episodes()
+    }
+
+    /// Rows, a sum over the ids and lengths of the episodes, and the names of the columns read with the sums of their bits.
+    #[getter]
+    fn content(&self) -> (u64, u64, Vec<(&str, u64)>) {
+        let content = &self.partial.content;
+        let names = self.job.spec.plan.slots.iter().map(|slot| &*slot.name);
+        (content.rows, content.episodes, names.zip(content.columns.iter().copied()).collect())
     }
 
     /// What is wrong with the log, as JSON: the first problems, how many there are, and how many of each kind.
@@ -99,29 +180,52 @@ impl Whole {
 
     /// What the second pass reads; raises `NoWeight` with the index of the policy and the step.
     fn normalisers<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let tame = !self.partial.wild;
-        let normalisers = Normalisers::new(&self.job.spec.plan, &mut self.partial.sums, tame)
-            .map_err(|none| PyValueError::new_err((none.policy, none.step)))?;
-        Ok(PyBytes::new(py, &wire::encode(&normalisers).map_err(bad_state)?))
+        blame(self.travelled, || {
+            let tame = !self.partial.wild;
+            let normalisers = Normalisers::new(&self.job.spec.plan, &mut self.partial.sums, tame)
+                .map_err(|none| PyValueError::new_err((none.policy, none.step)))?;
+            let bytes = wire::encode(&(Normalisers::KIND, &normalisers)).map_err(bad_state)?;
+            Ok(PyBytes::new(py, &bytes))
+        })
     }
 
     /// Estimates and standard errors, as JSON.
     fn outcome(&self, normalisers: &[u8], second: Option<PyRef<'_, Whole>>) -> PyResult<String> {
-        let normalisers: Normalisers = wire::decode(normalisers).map_err(bad_state)?;
-        let second: Option<&Accumulators> = second.as_ref().map(|whole| &whole.partial.sums);
-        json(&Outcome::new(&self.job.spec.plan, &self.partial.sums, &normalisers, second))
+        let travelled = self.travelled || second.as_ref().is_some_and(|second| second.travelled);
+        blame(travelled, || {
+            let plan = &self.job.spec.plan;
+            let normalisers = crate::workers::normalisers(normalisers, plan)?;
+            let second: Option<&Accumulators> = second.as_ref().map(|whole| &whole.partial.sums);
+            let fits = |sums: &Accumulators, pass: Pass| {
+                let moments = sums.policies.iter().map(|own| own.moments.len());
+                moments.eq(plan.policies.iter().map(|policy| plan.work(policy, pass).len()))
+            };
+            if !fits(&self.partial.sums, Pass::First) || !second.is_none_or(|sums| fits(sums, Pass::Second)) {
+                return Err(
+                    Failure::Internal("an outcome is made of a first and a second pass of one plan".into()).into()
+                );
+            }
+            let outcome = Outcome::new(plan, &self.partial.sums, &normalisers, second);
+            if travelled && outcome.has_nan() {
+                return Err(Failure::State("states that came through map= are not the sums of a log".into()).into());
+            }
+            json(&outcome)
+        })
     }
 
     /// Per-trajectory values of a policy in log order: ids as integers or texts, and values (None where f64 holds none).
     fn values(&mut self, py: Python<'_>, policy: usize) -> PyResult<Values> {
-        let values = &mut self.partial.sums.policies[policy].values;
-        values.sort_by_key(|value| value.place);
-        let ids = values.iter().map(|value| match &value.episode {
-            Id::Int(id) => Ok(id.into_pyobject(py)?.into_any().unbind()),
-            Id::Text(id) => Ok(id.into_pyobject(py)?.into_any().unbind()),
-        });
-        let ids = ids.collect::<PyResult<_>>()?;
-        Ok((ids, values.iter().map(|value| value.value.to_f64()).collect()))
+        blame(self.travelled, || {
+            let sums = self.partial.sums.policies.get_mut(policy);
+            let values = &mut sums.ok_or_else(|| Failure::Internal(format!("there is no policy {policy}")))?.values;
+            values.sort_by_key(|value| value.place);
+            let ids = values.iter().map(|value| match &value.episode {
+                Id::Int(id) => Ok(id.into_pyobject(py)?.into_any().unbind()),
+                Id::Text(id) => Ok(id.into_pyobject(py)?.into_any().unbind()),
+            });
+            let ids = ids.collect::<PyResult<_>>()?;
+            Ok((ids, values.iter().map(|value| value.value.to_f64()).collect()))
+        })
     }
 }
 

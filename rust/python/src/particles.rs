@@ -5,7 +5,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2,
 use offpolicy_core::mdp::particles;
 use pyo3::prelude::*;
 
-use crate::errors::Failure;
+use crate::errors::{Failure, shielded};
 
 type Numbers<'py> = PyReadonlyArray1<'py, u32>;
 
@@ -20,22 +20,25 @@ impl Marginals {
         actions: usize,
         sizes: Vec<usize>,
         moves: Vec<(Numbers<'_>, Numbers<'_>, Numbers<'_>, PyReadonlyArray1<'_, f64>)>,
-    ) -> Result<Self, Failure> {
-        if sizes.len() != moves.len() {
-            return Err(Failure::Input("sizes and moves must be of one length".into()));
-        }
-        let mut tables = Vec::with_capacity(sizes.len());
-        for (&size, (action, x, y, count)) in sizes.iter().zip(&moves) {
-            let (action, x, y, count) = (slice(action)?, slice(x)?, slice(y)?, slice(count)?);
-            tables.push(particles::Moves { size, action, x, y, count });
-        }
-        let made = particles::Marginals::new(actions, &tables).map_err(Failure::Input)?;
-        if !made.pairs_can_be_numbered() {
-            return Err(Failure::Input(
-                "there are more states and actions than 2^63; use fewer features, or round them".into(),
-            ));
-        }
-        Ok(Self(made))
+    ) -> PyResult<Self> {
+        shielded(|| {
+            if sizes.len() != moves.len() {
+                return Err(Failure::Input("sizes and moves must be of one length".into()).into());
+            }
+            let mut tables = Vec::with_capacity(sizes.len());
+            for (&size, (action, x, y, count)) in sizes.iter().zip(&moves) {
+                let (action, x, y, count) = (slice(action)?, slice(x)?, slice(y)?, slice(count)?);
+                tables.push(particles::Moves { size, action, x, y, count });
+            }
+            let made = particles::Marginals::new(actions, &tables).map_err(Failure::Input)?;
+            if !made.pairs_can_be_numbered() {
+                return Err(Failure::Input(
+                    "there are more states and actions than 2^63; use fewer features, or round them".into(),
+                )
+                .into());
+            }
+            Ok(Self(made))
+        })
     }
 
     /// The next states at given quantiles.
@@ -45,10 +48,12 @@ impl Marginals {
         states: PyReadonlyArray2<'py, u32>,
         actions: Numbers<'py>,
         quantiles: PyReadonlyArray2<'py, f64>,
-    ) -> Result<Bound<'py, PyArray2<u32>>, Failure> {
-        let (s, a, u) = (rows(&states)?, slice(&actions)?, rows(&quantiles)?);
-        let next = py.detach(|| self.0.next(s, a, u)).map_err(Failure::Input)?;
-        matrix(py, next, self.0.features())
+    ) -> PyResult<Bound<'py, PyArray2<u32>>> {
+        shielded(|| {
+            let (s, a, u) = (rows(&states)?, slice(&actions)?, rows(&quantiles)?);
+            let next = py.detach(|| self.0.next(s, a, u)).map_err(Failure::Input)?;
+            Ok(matrix(py, next, self.0.features())?)
+        })
     }
 
     /// Σ_y P̂_i(y|x, a) f(y) for every action and value.
@@ -57,9 +62,11 @@ impl Marginals {
         py: Python<'py>,
         feature: usize,
         f: PyReadonlyArray1<'py, f64>,
-    ) -> Result<Bound<'py, PyArray2<f64>>, Failure> {
-        let f = slice(&f)?;
-        matrix(py, py.detach(|| self.0.expected(feature, f)).map_err(Failure::Input)?, f.len())
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        shielded(|| {
+            let f = slice(&f)?;
+            Ok(matrix(py, py.detach(|| self.0.expected(feature, f)).map_err(Failure::Input)?, f.len())?)
+        })
     }
 
     /// The distinct states among the particles of pairs, and the (pairs, particles) index into them.
@@ -71,10 +78,12 @@ impl Marginals {
         actions: Numbers<'py>,
         count: usize,
         seed: u64,
-    ) -> Result<(Bound<'py, PyArray2<u32>>, Bound<'py, PyArray2<u32>>), Failure> {
-        let (s, a) = (rows(&states)?, slice(&actions)?);
-        let found = py.detach(|| self.0.particles(s, a, count, seed)).map_err(Failure::Input)?;
-        Ok((matrix(py, found.distinct, self.0.features())?, matrix(py, found.index, count)?))
+    ) -> PyResult<(Bound<'py, PyArray2<u32>>, Bound<'py, PyArray2<u32>>)> {
+        shielded(|| {
+            let (s, a) = (rows(&states)?, slice(&actions)?);
+            let found = py.detach(|| self.0.particles(s, a, count, seed)).map_err(Failure::Input)?;
+            Ok((matrix(py, found.distinct, self.0.features())?, matrix(py, found.index, count)?))
+        })
     }
 }
 
@@ -84,13 +93,18 @@ pub fn nearest<'py>(
     py: Python<'py>,
     points: PyReadonlyArray2<'py, f32>,
     among: PyReadonlyArray2<'py, f32>,
-) -> Result<Bound<'py, PyArray1<u32>>, Failure> {
-    let k = among.shape()[1];
-    if points.shape()[1] != k || among.shape()[0] == 0 {
-        return Err(Failure::Input(format!("points and the others must have {k} columns, and there must be others")));
-    }
-    let (p, q) = (rows(&points)?, rows(&among)?);
-    Ok(py.detach(|| particles::nearest(p, q, k)).into_pyarray(py))
+) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    shielded(|| {
+        let k = among.shape()[1];
+        if points.shape()[1] != k || among.shape()[0] == 0 {
+            return Err(Failure::Input(format!(
+                "points and the others must have {k} columns, and there must be others"
+            ))
+            .into());
+        }
+        let (p, q) = (rows(&points)?, rows(&among)?);
+        Ok(py.detach(|| particles::nearest(p, q, k)).into_pyarray(py))
+    })
 }
 
 fn slice<'a, T: numpy::Element>(array: &'a PyReadonlyArray1<'_, T>) -> Result<&'a [T], Failure> {

@@ -3,8 +3,10 @@
 use offpolicy_core::student::quantile;
 use pyo3::prelude::*;
 
+use crate::errors::shielded;
+
 /// The p-quantile of Student's t with `df` degrees of freedom.
 #[pyfunction]
-pub fn student_t_quantile(p: f64, df: f64) -> f64 {
-    quantile(p, df)
+pub fn student_t_quantile(p: f64, df: f64) -> PyResult<f64> {
+    shielded(|| Ok(quantile(p, df)))
 }

@@ -7,13 +7,17 @@ use std::thread;
 
 use pyo3::prelude::*;
 
-use crate::errors::{Failure, guarded};
+use crate::errors::{Failure, guarded, shielded};
 use crate::parquet_files::{BATCH, Source, Unit, cut, failed};
 
 /// Decodes the named columns of all files, and keeps nothing of them.
 #[pyfunction]
 pub fn check_parquet(py: Python<'_>, paths: Vec<PathBuf>, names: Vec<String>, threads: usize) -> PyResult<()> {
-    let sources = paths.into_iter().map(|path| Source::open(path, 0)).collect::<Result<Vec<_>, _>>()?;
+    shielded(|| check(py, paths, &names, threads))
+}
+
+fn check(py: Python<'_>, paths: Vec<PathBuf>, names: &[String], threads: usize) -> PyResult<()> {
+    let sources = paths.into_iter().map(|path| Source::open(path, 0, None)).collect::<Result<Vec<_>, _>>()?;
     let units: Vec<Unit> = sources.iter().enumerate().flat_map(|(index, source)| cut(source, index, None)).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let (next, stop, failure) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(None));
@@ -43,12 +47,13 @@ pub fn check_parquet(py: Python<'_>, paths: Vec<PathBuf>, names: Vec<String>, th
 /// Reads a unit to its end, unless another thread has failed or the user wants to stop.
 fn decode(source: &Source, unit: &Unit, names: &[&str], stop: &AtomicBool) -> Result<(), Failure> {
     let mut row = unit.row;
-    for batch in source.batches(unit, names, BATCH)? {
+    let (batches, watched) = source.batches(unit, names, BATCH)?;
+    for batch in batches {
         row += batch.map_err(|error| failed(&source.path, error))?.num_rows() as u64;
         Python::attach(|py| py.check_signals())?;
         if stop.load(Ordering::Relaxed) {
             return Ok(());
         }
     }
-    source.check_rows(unit, row)
+    source.check_read(unit, row, &watched)
 }

@@ -4,20 +4,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::RecordBatch;
 use offpolicy_core::problem::Place;
+use offpolicy_core::stamp::Extent;
 use pyo3::prelude::*;
 
 use crate::columns::{Columns, check_types};
-use crate::errors::Failure;
+use crate::errors::{Failure, shielded};
+use crate::imported::{failed, import, validate_views};
 use crate::partial::Partial;
-use crate::stream::import;
 use crate::workers::Job;
 
 /// Rows a unit, at least.
 const UNIT: usize = 1 << 16;
+/// A table is the only source of its log.
+const SOURCE: u32 = 0;
 
 /// Scans a table in memory.
 #[pyfunction]
-#[pyo3(signature = (spec, pass_, normalisers, table, source, row, threads, progress))]
+#[pyo3(signature = (spec, pass_, normalisers, table, log, row, threads, progress))]
 #[expect(clippy::too_many_arguments, reason = "a Python signature")]
 pub fn scan_table(
     py: Python<'_>,
@@ -25,17 +28,26 @@ pub fn scan_table(
     pass_: &str,
     normalisers: Option<&[u8]>,
     table: &Bound<'_, PyAny>,
-    source: u32,
+    log: u64,
     row: u64,
     threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Partial> {
-    let job = Job::new(spec, pass_, normalisers, threads, progress)?;
+    shielded(|| {
+        let job = Job::new(spec, pass_, normalisers, threads, progress)?;
+        scan(py, &job, table, log, row)
+    })
+}
+
+fn scan(py: Python<'_>, job: &Job, table: &Bound<'_, PyAny>, log: u64, row: u64) -> PyResult<Partial> {
     let reader = import(table)?;
     check_types(&job.spec, &reader.schema())?;
-    let batches: Vec<RecordBatch> = py.detach(|| reader.collect::<Result<_, _>>()).map_err(crate::stream::failed)?;
-    let columns = batches.iter().map(|batch| Columns::new(&job.spec, batch)).collect::<Result<Vec<_>, _>>()?;
-    let units = units(&batches, &columns, threads);
+    let batches: Vec<RecordBatch> = py.detach(|| reader.collect::<Result<_, _>>()).map_err(failed)?;
+    let columns = batches
+        .iter()
+        .map(|batch| Columns::imported(&job.spec, batch, validate_views))
+        .collect::<Result<Vec<_>, _>>()?;
+    let units = units(&batches, &columns, job.threads);
     let starts: Vec<u64> = batches
         .iter()
         .scan(row, |next, batch| Some(std::mem::replace(next, *next + batch.num_rows() as u64)))
@@ -44,7 +56,7 @@ pub fn scan_table(
     let partial = job.run(py, |worker| {
         while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
             for (batch, rows) in unit {
-                let place = Place { source, row: starts[*batch] };
+                let place = Place { source: SOURCE, row: starts[*batch] };
                 worker.converter.push(worker.spec, &columns[*batch], rows.clone(), place, &mut worker.scan)?;
                 if !worker.go_on(rows.len()) {
                     return Ok(());
@@ -54,7 +66,8 @@ pub fn scan_table(
         }
         Ok::<(), Failure>(())
     })?;
-    Ok(Partial(partial))
+    let rows = batches.iter().map(|batch| batch.num_rows() as u64).sum();
+    Ok(Partial::new(job, vec![Extent { source: SOURCE, log, row, rows }], partial))
 }
 
 type Unit = Vec<(usize, std::ops::Range<usize>)>;

@@ -1,23 +1,26 @@
 //! Threads that read units of a log, while the calling thread watches for signals and reports progress.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use offpolicy_core::engine::Engine;
 use offpolicy_core::normalisers::Normalisers;
-use offpolicy_core::plan::Pass;
+use offpolicy_core::plan::{Pass, Plan};
 use offpolicy_core::scan::{self, Join, Scan};
+use offpolicy_core::stamp::Stamp;
+use offpolicy_core::wire;
 use pyo3::prelude::*;
 
 use crate::columns::{Converter, Spec};
-use crate::errors::{Failure, panic_message};
+use crate::errors::{Failure, bad_state, caught};
 
 /// How often signals are looked at.
 const PULSE: Duration = Duration::from_millis(50);
+/// More threads than this are not started.
+const MOST_THREADS: usize = 1024;
 
 /// What a worker has at hand.
 pub struct Worker<'a> {
@@ -52,17 +55,30 @@ impl Worker<'_> {
 }
 
 /// One pass of a plan.
+#[derive(Clone)]
 pub struct Job {
     /// What to read and compute.
     pub spec: Spec,
+    /// What its states are made for.
+    pub stamp: Stamp,
     /// Which pass.
     pub pass: Pass,
     /// What the first pass found.
-    pub normalisers: Option<Normalisers>,
+    pub normalisers: Option<Arc<Normalisers>>,
     /// Number of threads.
     pub threads: usize,
     /// Called with the rows read so far.
-    pub progress: Option<Py<PyAny>>,
+    pub progress: Option<Arc<Py<PyAny>>>,
+}
+
+/// Normalisers as they travel, where they can be those of a plan.
+pub fn normalisers(bytes: &[u8], plan: &Plan) -> PyResult<Normalisers> {
+    let (kind, normalisers): (String, Normalisers) = wire::decode(bytes).map_err(bad_state)?;
+    if kind != Normalisers::KIND {
+        return Err(Failure::State("these bytes are no normalisers".to_owned()).into());
+    }
+    normalisers.check(plan).map_err(|why| Failure::State(format!("the state belongs elsewhere: {why}")))?;
+    Ok(normalisers)
 }
 
 impl Job {
@@ -74,20 +90,17 @@ impl Job {
         threads: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let normalisers = normalisers.map(offpolicy_core::wire::decode).transpose();
-        Ok(Self {
-            spec: Spec::parse(spec)?,
-            pass: serde_json::from_str(&format!("{pass:?}")).map_err(|error| Failure::Internal(error.to_string()))?,
-            normalisers: normalisers.map_err(crate::errors::bad_state)?,
-            threads: threads.max(1),
-            progress,
-        })
+        let pass = serde_json::from_str(&format!("{pass:?}")).map_err(|error| Failure::Internal(error.to_string()))?;
+        let (stamp, spec) = (Stamp::new(spec, pass, normalisers), Spec::parse(spec)?);
+        let normalisers = normalisers.map(|bytes| self::normalisers(bytes, &spec.plan)).transpose()?.map(Arc::new);
+        let (threads, progress) = (threads.clamp(1, MOST_THREADS), progress.map(Arc::new));
+        Ok(Self { spec, stamp, pass, normalisers, threads, progress })
     }
 
     /// A reader for this pass.
     pub fn scan(&self) -> Scan {
         let tame = self.normalisers.as_ref().is_some_and(|normalisers| normalisers.tame);
-        Scan::new(Engine::new(self.spec.plan.clone(), self.pass, self.normalisers.as_ref()), tame)
+        Scan::new(Engine::new(self.spec.plan.clone(), self.pass, self.normalisers.as_deref()), tame)
     }
 
     /// Runs `work` on every thread until each returns, and adds up what they read.
@@ -111,22 +124,28 @@ impl Job {
     {
         let (sender, receiver) = channel();
         thread::scope(|scope| {
+            let mut waiting = 0;
             for _ in 0..self.threads {
                 let sender = sender.clone();
-                scope.spawn(move || {
-                    let result = catch_unwind(AssertUnwindSafe(|| {
+                let worker = move || {
+                    let result = caught(|| {
                         let (scan, converter) = (self.scan(), Converter::default());
                         let mut worker = Worker { scan, converter, spec: &self.spec, shared };
                         work(&mut worker)?;
                         Ok(worker.scan.into_partial(Join::default()))
-                    }));
-                    let fault = |panic: Box<_>| Err(Failure::Internal(panic_message(&*panic)));
+                    });
                     // The receiver outlives the scope.
-                    let _ = sender.send(result.unwrap_or_else(fault));
-                });
+                    let _ = sender.send(result.unwrap_or_else(|why| Err(Failure::Internal(why))));
+                };
+                match thread::Builder::new().spawn_scoped(scope, worker) {
+                    Ok(_) => waiting += 1,
+                    Err(why) if waiting == 0 => {
+                        return Err(Failure::Input(format!("no thread could be started to read the log: {why}")));
+                    }
+                    Err(_) => break, // fewer threads do the same work
+                }
             }
             let (mut partials, mut failure) = (vec![], None);
-            let mut waiting = self.threads;
             while waiting > 0 {
                 match receiver.recv_timeout(PULSE) {
                     Ok(Ok(partial)) => partials.push(partial),

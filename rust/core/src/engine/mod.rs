@@ -31,6 +31,8 @@ pub struct Engine {
     step_forms: Vec<Vec<StepForm>>,
     needed: Vec<bool>,
     tables: Tables,
+    /// The longest trajectory that the tables of a later pass reach to.
+    reach: Option<u64>,
     arch: pulp::Arch,
     /// Policies that are watched.
     watched: Vec<bool>,
@@ -73,6 +75,7 @@ impl Engine {
             work,
             step_forms: plan.policies.iter().map(|policy| plan.step_forms(policy, pass)).collect(),
             tables: Tables::new(&plan, normalisers),
+            reach: normalisers.map(Normalisers::longest),
             arch: pulp::Arch::new(),
             keeps_rho: bases(&plan).iter().zip(&watched).map(|(base, watched)| base | watched).collect(),
             watched,
@@ -84,6 +87,11 @@ impl Engine {
             plan,
             pass,
         }
+    }
+
+    /// How long a trajectory may be: H if it is given, and in a later pass no longer than in the first.
+    pub fn longest(&self) -> Option<u64> {
+        self.plan.horizon.into_iter().chain(self.reach).min()
     }
 
     /// Adds rows to a trajectory; `last` if none follow.
@@ -388,8 +396,15 @@ fn scaled_ratio(plan: &Plan, p: usize, rows: &Rows, row: usize) -> Block<Scaled>
             Block(std::array::from_fn(|j| pi_1.0[j] / pi_0.0[j]))
         }
         Ratio::Column { ratio } => load(ratio),
-        Ratio::Mixture { of, alpha } => {
-            Block::splat(1.0 - alpha) * scaled_ratio(plan, of, rows, row) + Block::splat(alpha)
+        Ratio::Mixture { .. } => {
+            // A chain of mixtures may be longer than the stack is deep.
+            let (mut base, mut shares) = (p, vec![]);
+            while let Ratio::Mixture { of, alpha } = plan.policies[base].ratio {
+                shares.push(alpha);
+                base = of;
+            }
+            let mix = |rho, alpha: f64| Block::splat(1.0 - alpha) * rho + Block::splat(alpha);
+            shares.into_iter().rev().fold(scaled_ratio(plan, base, rows, row), mix)
         }
     }
 }

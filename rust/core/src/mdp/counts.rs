@@ -294,7 +294,7 @@ impl Counts {
         let fits = pairs > 0 && pairs < u32::MAX as usize && counts.visits.len() == pairs;
         let fits = fits && counts.rewards.len() == pairs && counts.rewards.is_consistent();
         if kind != KIND || !fits || !counts.successors.is_consistent(pairs, counts.states) {
-            return Err(NotAState("not the counts of transitions"));
+            return Err(NotAState("not the counts of transitions".to_owned()));
         }
         Ok(counts)
     }

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::accumulators::Accumulators;
+use crate::content::Content;
 use crate::ending::Ending;
 use crate::engine::Engine;
 use crate::episode::{Head, Open};
@@ -101,6 +102,8 @@ pub struct Partial {
     pub truncated: BTreeMap<u64, Cut>,
     /// Some value is of extraordinary magnitude.
     pub wild: bool,
+    /// What was read.
+    pub content: Content,
     /// Beginnings that have not been found.
     pub heads: Vec<Head>,
     /// Episodes that may go on elsewhere.
@@ -117,6 +120,8 @@ enum Current {
 
 /// One reader of units.
 pub struct Scan {
+    /// Add up the bits of what is read, so that a log that changes shows: a file shows it otherwise.
+    pub adds_bits: bool,
     engine: Engine,
     partial: Partial,
     current: Current,
@@ -134,8 +139,8 @@ impl Scan {
     pub fn new(engine: Engine, tame: bool) -> Self {
         let (current, partial, arch) = (Current::Nothing, Partial::default(), pulp::Arch::new());
         let crossing = engine.plan.crossing.iter().cloned().collect();
-        let (heads, tails, unit_is_new, spare) = (vec![], vec![], true, None);
-        Self { engine, partial, current, heads, tails, crossing, unit_is_new, spare, tame, arch }
+        let (adds_bits, heads, tails, unit_is_new, spare) = (true, vec![], vec![], true, None);
+        Self { adds_bits, engine, partial, current, heads, tails, crossing, unit_is_new, spare, tame, arch }
     }
 
     /// True where an earlier pass has found the log in order: every episode in one piece.
@@ -149,6 +154,11 @@ impl Scan {
 
     /// Reads the next rows of the unit.
     pub fn push(&mut self, batch: &Batch) {
+        let rows = batch.runs.last().map_or(0, |run| run.start + run.len);
+        self.partial.content.rows += rows as u64;
+        if self.adds_bits {
+            self.partial.content.add_bits(batch.columns, rows, self.arch);
+        }
         let mut flaws: Vec<&Flaw> = batch.flaws.iter().collect();
         flaws.sort_by_key(|flaw| flaw.row);
         flaws.into_iter().for_each(|flaw| self.report_flaw(batch, flaw));
@@ -197,6 +207,7 @@ impl Scan {
         self.engine.sums.merge(other.sums);
         self.partial.ids.merge(other.ids);
         self.partial.wild |= other.wild;
+        self.partial.content.merge(&other.content);
         self.partial.problems.merge(self.engine.plan.problem_limit, other.problems);
         self.partial.pieces.merge(self.engine.plan.problem_limit, other.pieces);
         for (ours, theirs) in self.partial.first_steps.iter_mut().zip(other.first_steps) {
@@ -351,6 +362,7 @@ impl Scan {
         if !self.may_begin(open.first_step) {
             self.partial.pieces.rows += open.steps;
         }
+        self.partial.content.add_episode(&open.id, open.steps);
         if open.ending.is_cut() {
             let cut = Cut { count: 1, place: open.last, id: open.id.clone(), ending: open.ending };
             note_cut(&mut self.partial, open.steps, cut);

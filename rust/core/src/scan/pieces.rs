@@ -60,6 +60,17 @@ impl Pieces {
         self.count == 0
     }
 
+    /// True where no list is longer than there are pieces.
+    pub fn is_consistent(&self, limit: usize) -> bool {
+        let listed = self.first.len().max(self.ids.len()) as u64;
+        self.first.len() <= limit && listed <= self.count
+    }
+
+    /// Where the first of them are.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        self.first.iter().map(|(place, _, _)| *place)
+    }
+
     /// The episodes that they belong to, if not too much has to wait.
     pub fn episodes(&self) -> Option<&BTreeSet<Id>> {
         (self.count <= MOST_PIECES && self.rows <= MOST_ROWS).then_some(&self.ids)

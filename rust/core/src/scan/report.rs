@@ -76,7 +76,7 @@ impl Scan {
 
     /// An episode with `steps` steps goes on for `more`, of which the first is `next` and stands at `place`.
     pub(super) fn check_length(&mut self, steps: u64, more: u64, next: i64, id: &Id, place: Place) {
-        let Some(horizon) = self.engine.plan.horizon else { return };
+        let Some(horizon) = self.engine.longest() else { return };
         if steps <= horizon && horizon < steps + more {
             let (place, step) = (place.after(horizon - steps), next + (horizon - steps).cast_signed());
             self.problem(Kind::TooLong, Some(place), Some(id), Some(step), Some(("step", step.to_string())));
