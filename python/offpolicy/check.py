@@ -14,6 +14,7 @@ from offpolicy.columns import Columns, PolicyColumns
 from offpolicy.evaluate import check_choice, check_size
 from offpolicy.plan import Plan, Settings, find_policies, ratio_checks
 from offpolicy.problem import EMPTY, Problem
+from offpolicy.repeated import name_repeated
 from offpolicy.scanner import ProgressFunction, Scanner
 from offpolicy.sources import open_log
 from offpolicy.tidy import tidy
@@ -123,7 +124,7 @@ def check(
         source, _ = tidy(source, plan.names(), columns, dedupe=False)
     whole = Scanner(source, threads or os.cpu_count() or 1, None, None, progress, plan).read(plan, "first", None)
     document = json.loads(whole.problems())
-    problems = source.problems(document["kept"])
+    problems = source.problems(name_repeated(document["kept"], source, columns.episode))
     if not problems and whole.episodes == 0:
         problems = [EMPTY]
     return Report(problems, max(document["found"], len(problems)), whole.episodes, source.rows)

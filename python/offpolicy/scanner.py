@@ -11,6 +11,7 @@ from offpolicy import _core
 from offpolicy.errors import BadLogError, OffPolicyError
 from offpolicy.plan import Plan
 from offpolicy.problem import EMPTY
+from offpolicy.repeated import name_repeated
 from offpolicy.sources import Pass, Source, run_task
 
 MapFunction = Callable[[Callable[[Any], bytes], Iterable[Any]], Iterable[bytes]]
@@ -42,7 +43,8 @@ class Scanner:
         whole = self.read(plan, pass_name, normalisers)
         document = json.loads(whole.problems())
         if document["found"]:
-            raise BadLogError(self.source.problems(document["kept"]), document["found"])
+            kept = name_repeated(document["kept"], self.source, plan.columns.episode)
+            raise BadLogError(self.source.problems(kept), document["found"])
         if whole.episodes == 0:
             raise BadLogError([EMPTY])
         return whole

@@ -140,11 +140,11 @@ impl PolicySums {
         self.wis.merge(&other.wis);
         self.last_zero = self.last_zero.max(other.last_zero);
         self.alive |= other.alive;
-        self.weight.merge(&mut other.weight);
-        self.reward.merge(&mut other.reward);
-        self.residual.merge(&mut other.residual);
-        self.value.merge(&mut other.value);
-        self.gram.merge(&mut other.gram);
+        self.weight.merge(other.weight);
+        self.reward.merge(other.reward);
+        self.residual.merge(other.residual);
+        self.value.merge(other.value);
+        self.gram.merge(other.gram);
         for (length, weight) in &other.ended {
             self.ended.entry(*length).or_default().merge(weight);
         }

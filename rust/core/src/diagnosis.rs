@@ -88,8 +88,8 @@ impl Diagnosis {
     }
 
     fn by_step(&mut self, sums: &PolicySums, lengths: &BTreeMap<u64, u64>, n: u64) {
-        let (mut weight, mut squared_weight) = (sums.weight.clone(), sums.watch.squared_weight.clone());
-        let (mut ratio, mut squared_excess) = (sums.watch.ratio.clone(), sums.watch.squared_excess.clone());
+        let (weight, squared_weight) = (&sums.weight, &sums.watch.squared_weight);
+        let (ratio, squared_excess) = (&sums.watch.ratio, &sums.watch.squared_excess);
         let (mut ended, mut running) = (Moments::default(), n);
         let (mut all_excess, mut all_squared) = (Sum::new(), Sum::new());
         for index in 0..lengths.keys().next_back().copied().unwrap_or(0) {

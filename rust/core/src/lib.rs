@@ -9,6 +9,7 @@ pub mod cut_off;
 pub mod diagnosis;
 pub mod ending;
 pub mod engine;
+pub mod entries;
 pub mod episode;
 pub mod estimators;
 pub mod fold;

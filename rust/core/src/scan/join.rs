@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Partial, Scan};
 use crate::episode::{Head, Open};
-use crate::ids::Id;
+use crate::ids::{Id, Ids};
 use crate::problem::Kind;
 
 /// Heads and tails that wait for each other.
@@ -57,7 +57,7 @@ impl Scan {
             first.sort();
             for head in first.iter().filter_map(|key| join.heads.remove(key)).collect::<Vec<_>>() {
                 self.note_first_step(1, head.place, &head.id);
-                self.partial.ids.push(&head.id, head.place);
+                self.note_id(&head.id, head.place);
                 let open = self.open(head.id.clone(), head.place, 1);
                 self.connect(&mut join, open, head);
             }
@@ -70,6 +70,7 @@ impl Scan {
         tails.into_iter().for_each(|open| self.close(open));
         self.report_whole();
         self.partial.problems.kept.sort();
+        self.partial.ids = Ids::default();
         self.into_partial(join)
     }
 

@@ -293,7 +293,7 @@ impl Scan {
         }
         if let 0 | 1 = first_step {
             self.note_first_step(first_step, place, &id);
-            self.partial.ids.push(&id, place);
+            self.note_id(&id, place);
         } else {
             let few = self.partial.problems.found < self.engine.plan.problem_limit as u64;
             let again = few && self.partial.ids.contains(&id);
@@ -310,6 +310,13 @@ impl Scan {
                 open
             }
             None => Open::new(id, place, first_step, &self.engine.work, self.engine.plan.slots.len()),
+        }
+    }
+
+    /// What an earlier pass has found to be there once need not be looked for again.
+    fn note_id(&mut self, id: &Id, place: Place) {
+        if !self.knows_log() {
+            self.partial.ids.push(id, place);
         }
     }
 
