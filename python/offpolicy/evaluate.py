@@ -13,7 +13,7 @@ from offpolicy import _core, evaluation, intervals
 from offpolicy.bounds import Bounds, Terms
 from offpolicy.clusters import SOMEBODY, Clusters, hints
 from offpolicy.columns import SCORE, Columns, PolicyColumns
-from offpolicy.diagnostics import Diagnostics
+from offpolicy.diagnostics import BY_STEP, Diagnostics
 from offpolicy.difference import Difference
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.estimate import Estimate, IntervalSettings
@@ -165,7 +165,7 @@ def evaluate(
     normalisers = _normalisers(first, names)
     again = first.needs_second_pass and passes == 2
     second = scanner.scan(plan.second(), "second", normalisers) if again else None
-    outcome = json.loads(first.outcome(normalisers, second))
+    outcome = _outcome(first, normalisers, second)
     shortest, longest_seen = outcome["lengths"][0][0], horizon is None
     terms = Terms(discount, outcome["horizon"], baseline, longest_seen, shortest=shortest, mended=taken)
     samples = Samples(scanner.again, scanner.source, plan, normalisers, clusters, passes)
@@ -370,6 +370,15 @@ def _normalisers(first: _core.Whole, names: list[str]) -> bytes:
     except ValueError as error:
         policy, step = error.args
         raise NoWeightError(names[policy], step) from None
+
+
+def _outcome(first: _core.Whole, normalisers: bytes, second: _core.Whole | None) -> dict[str, Any]:
+    """Return what the core found; numbers by step are arrays, since a list takes four times their memory."""
+    outcome: dict[str, Any] = json.loads(first.outcome(normalisers, second))
+    for policy, weights in enumerate(outcome["weights"]):
+        if (steps := first.steps(policy)) is not None:
+            weights["diagnosis"] |= dict(zip(BY_STEP, steps, strict=True))
+    return outcome
 
 
 def _without_dead_policies(

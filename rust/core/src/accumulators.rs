@@ -125,6 +125,11 @@ impl PolicySums {
         all
     }
 
+    /// Lets go of the sums over steps.
+    pub fn forget_steps(&mut self) {
+        (self.weight, self.reward, self.residual, self.value) = Default::default();
+    }
+
     /// The first step t at which every weight is zero.
     pub fn dead_from(&self) -> Option<u64> {
         (!self.alive && self.last_zero > 0).then_some(self.last_zero)

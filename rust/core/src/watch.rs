@@ -100,6 +100,12 @@ impl Watch {
         }
     }
 
+    /// Lets go of the sums over steps.
+    pub fn forget_steps(&mut self) {
+        (self.squared_weight, self.ratio, self.squared_excess) = Default::default();
+        self.cut_off.reward = StepSums::default();
+    }
+
     fn grow(&mut self, blocks: usize) {
         self.ratio.grow(blocks);
         self.squared_excess.grow(blocks);

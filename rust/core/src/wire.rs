@@ -11,10 +11,11 @@ pub struct NotAState(pub &'static str);
 
 /// Encodes a value.
 pub fn encode(value: &impl Serialize) -> Result<Vec<u8>, NotAState> {
-    let content = postcard::to_stdvec(value).map_err(|_| NotAState("the state cannot be encoded"))?;
-    let mut bytes = MAGIC.to_vec();
-    bytes.extend_from_slice(&crc32fast::hash(&content).to_le_bytes());
-    bytes.extend_from_slice(&content);
+    let head = [&MAGIC[..], &[0; 4]].concat();
+    let start = head.len();
+    let mut bytes = postcard::to_extend(value, head).map_err(|_| NotAState("the state cannot be encoded"))?;
+    let checksum = crc32fast::hash(&bytes[start..]);
+    bytes[start - 4..start].copy_from_slice(&checksum.to_le_bytes());
     Ok(bytes)
 }
 

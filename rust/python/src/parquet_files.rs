@@ -92,7 +92,7 @@ pub fn scan_parquet(
         }
         Ok(())
     })?;
-    Ok(Partial(partial))
+    Ok(Partial::new(partial))
 }
 
 fn in_file(source: &Source, why: Failure) -> Failure {

@@ -1,8 +1,12 @@
 //! Partial results, what a whole log adds up to, and the way between them.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use numpy::{IntoPyArray, PyArray1};
 use offpolicy_core::accumulators::Accumulators;
+use offpolicy_core::diagnosis::{BySteps, Diagnosis, diagnose};
 use offpolicy_core::ids::Id;
-use offpolicy_core::normalisers::Normalisers;
+use offpolicy_core::normalisers::{NoWeight, Normalisers};
 use offpolicy_core::outcome::Outcome;
 use offpolicy_core::scan::{self, Join};
 use offpolicy_core::wire;
@@ -13,35 +17,57 @@ use pyo3::types::PyBytes;
 use crate::errors::{Failure, bad_state};
 use crate::workers::Job;
 
-/// What a part of a log adds up to.
+/// What a part of a log adds up to; nothing once it has been added to the whole.
 #[pyclass(frozen, module = "offpolicy._core")]
-pub struct Partial(pub scan::Partial);
+pub struct Partial(Mutex<scan::Partial>);
+
+impl Partial {
+    /// A part that was read.
+    pub fn new(partial: scan::Partial) -> Self {
+        Self(Mutex::new(partial))
+    }
+
+    fn get(&self) -> MutexGuard<'_, scan::Partial> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 #[pymethods]
 impl Partial {
     /// Bytes with a version and a checksum.
     fn encode<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &wire::encode(&self.0).map_err(bad_state)?))
+        Ok(PyBytes::new(py, &wire::encode(&*self.get()).map_err(bad_state)?))
     }
 
     /// The partial result that was encoded.
     #[staticmethod]
     fn decode(bytes: &[u8]) -> PyResult<Self> {
-        Ok(Self(wire::decode(bytes).map_err(bad_state)?))
+        Ok(Self::new(wire::decode(bytes).map_err(bad_state)?))
     }
 }
 
 /// Ids of trajectories, and their values where f64 holds them.
 type Values = (Vec<Py<PyAny>>, Vec<Option<f64>>);
 
+/// Numbers by step: ESS_t, mean weight, mean ratio and mean squared ratio; NaN where no f64 holds them.
+type Steps<'py> = [Bound<'py, PyArray1<f64>>; 4];
+
 /// What a whole log adds up to.
 #[pyclass(module = "offpolicy._core")]
 pub struct Whole {
     job: Job,
     partial: scan::Partial,
+    digest: Option<Digest>,
 }
 
-/// Adds up all parts of a log.
+/// What is kept of the sums over steps.
+struct Digest {
+    normalisers: Py<PyBytes>,
+    diagnoses: Vec<Option<Diagnosis>>,
+    steps: Vec<Option<BySteps>>,
+}
+
+/// Adds up all parts of a log, which are empty afterwards.
 #[pyfunction]
 pub fn finish(
     py: Python<'_>,
@@ -51,14 +77,14 @@ pub fn finish(
     partials: Vec<PyRef<'_, Partial>>,
 ) -> PyResult<Whole> {
     let job = Job::new(spec, pass_, normalisers, 1, None)?;
-    let parts: Vec<scan::Partial> = partials.iter().map(|partial| partial.0.clone()).collect();
+    let parts: Vec<scan::Partial> = partials.iter().map(|partial| std::mem::take(&mut *partial.get())).collect();
     let partial = py.detach(|| {
         let mut join = Join::default();
         let mut whole = job.scan();
         parts.into_iter().for_each(|part| whole.merge(&mut join, part));
         whole.finish(join)
     });
-    Ok(Whole { job, partial })
+    Ok(Whole { job, partial, digest: None })
 }
 
 #[pymethods]
@@ -93,18 +119,27 @@ impl Whole {
     }
 
     /// What the second pass reads; raises `NoWeight` with the index of the policy and the step.
-    fn normalisers<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let tame = !self.partial.wild;
-        let normalisers = Normalisers::new(&self.job.spec.plan, &mut self.partial.sums, tame)
-            .map_err(|none| PyValueError::new_err((none.policy, none.step)))?;
-        Ok(PyBytes::new(py, &wire::encode(&normalisers).map_err(bad_state)?))
+    fn normalisers(&mut self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
+        Ok(self.digest(py)?.normalisers.clone_ref(py))
     }
 
     /// Estimates and standard errors, as JSON.
-    fn outcome(&self, normalisers: &[u8], second: Option<PyRef<'_, Whole>>) -> PyResult<String> {
+    fn outcome(&mut self, py: Python<'_>, normalisers: &[u8], second: Option<PyRef<'_, Whole>>) -> PyResult<String> {
+        let diagnoses = self.digest(py)?.diagnoses.clone();
         let normalisers: Normalisers = wire::decode(normalisers).map_err(bad_state)?;
         let second: Option<&Accumulators> = second.as_ref().map(|whole| &whole.partial.sums);
-        json(&Outcome::new(&self.job.spec.plan, &self.partial.sums, &normalisers, second))
+        json(&Outcome::new(&self.job.spec.plan, &self.partial.sums, diagnoses, &normalisers, second))
+    }
+
+    /// How the weights of a policy fare from step to step, where they are watched; given away once.
+    fn steps<'py>(&mut self, py: Python<'py>, policy: usize) -> PyResult<Option<Steps<'py>>> {
+        let found = self.digest(py)?.steps.get_mut(policy).and_then(Option::take);
+        let array = |mut numbers: Vec<f64>| {
+            numbers.iter_mut().filter(|x| x.is_infinite()).for_each(|x| *x = f64::NAN);
+            numbers.into_pyarray(py)
+        };
+        let columns = |by: BySteps| [by.ess, by.mean_weight, by.mean_ratio, by.mean_squared_ratio];
+        Ok(found.map(|found| columns(found).map(array)))
     }
 
     /// Per-trajectory values of a policy in log order: ids as integers or texts, and values (None where f64 holds none).
@@ -121,6 +156,22 @@ impl Whole {
 }
 
 impl Whole {
+    /// Reads the sums over steps once, and lets go of them.
+    fn digest(&mut self, py: Python<'_>) -> PyResult<&mut Digest> {
+        if self.digest.is_none() {
+            let (plan, sums) = (&self.job.spec.plan, &mut self.partial.sums);
+            let none = |none: NoWeight| PyValueError::new_err((none.policy, none.step));
+            Normalisers::need_weights(plan, sums).map_err(none)?;
+            let mut diagnoses = diagnose(plan, sums);
+            let normalisers = Normalisers::new(plan, sums, !self.partial.wild).map_err(none)?;
+            let normalisers = PyBytes::new(py, &wire::encode(&normalisers).map_err(bad_state)?).unbind();
+            let steps = |found: &mut Option<Diagnosis>| found.as_mut().map(|found| std::mem::take(&mut found.steps));
+            let steps = diagnoses.iter_mut().map(steps).collect();
+            self.digest = Some(Digest { normalisers, diagnoses, steps });
+        }
+        self.digest.as_mut().ok_or_else(|| Failure::Internal("there is no digest".into()).into())
+    }
+
     fn cuts(&self) -> impl Iterator<Item = (&u64, &scan::Cut)> {
         let horizon = self.job.spec.plan.horizon.unwrap_or_else(|| self.partial.sums.longest());
         self.partial.truncated.range(..horizon)

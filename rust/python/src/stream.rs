@@ -90,5 +90,5 @@ pub fn scan_stream(
             }
         }
     })?;
-    Ok(Partial(partial))
+    Ok(Partial::new(partial))
 }

@@ -54,7 +54,7 @@ pub fn scan_table(
         }
         Ok::<(), Failure>(())
     })?;
-    Ok(Partial(partial))
+    Ok(Partial::new(partial))
 }
 
 type Unit = Vec<(usize, std::ops::Range<usize>)>;

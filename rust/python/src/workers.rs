@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use offpolicy_core::engine::Engine;
-use offpolicy_core::normalisers::Normalisers;
+use offpolicy_core::normalisers::{Normalisers, Tables};
 use offpolicy_core::plan::Pass;
 use offpolicy_core::scan::{self, Join, Scan};
 use pyo3::prelude::*;
@@ -57,8 +57,10 @@ pub struct Job {
     pub spec: Spec,
     /// Which pass.
     pub pass: Pass,
-    /// What the first pass found.
-    pub normalisers: Option<Normalisers>,
+    /// The tables made of what the first pass found, which all readers share …
+    tables: Tables,
+    /// … and whether it saw only values of ordinary magnitude.
+    tame: bool,
     /// Number of threads.
     pub threads: usize,
     /// Called with the rows read so far.
@@ -75,10 +77,13 @@ impl Job {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let normalisers = normalisers.map(offpolicy_core::wire::decode).transpose();
+        let normalisers: Option<Normalisers> = normalisers.map_err(crate::errors::bad_state)?;
+        let spec = Spec::parse(spec)?;
         Ok(Self {
-            spec: Spec::parse(spec)?,
+            tame: normalisers.as_ref().is_some_and(|normalisers| normalisers.tame),
+            tables: Tables::new(&spec.plan, normalisers),
+            spec,
             pass: serde_json::from_str(&format!("{pass:?}")).map_err(|error| Failure::Internal(error.to_string()))?,
-            normalisers: normalisers.map_err(crate::errors::bad_state)?,
             threads: threads.max(1),
             progress,
         })
@@ -86,8 +91,7 @@ impl Job {
 
     /// A reader for this pass.
     pub fn scan(&self) -> Scan {
-        let tame = self.normalisers.as_ref().is_some_and(|normalisers| normalisers.tame);
-        Scan::new(Engine::new(self.spec.plan.clone(), self.pass, self.normalisers.as_ref()), tame)
+        Scan::new(Engine::with_tables(self.spec.plan.clone(), self.pass, self.tables.clone()), self.tame)
     }
 
     /// Runs `work` on every thread until each returns, and adds up what they read.

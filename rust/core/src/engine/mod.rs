@@ -65,6 +65,12 @@ impl<'a> Rows<'a> {
 impl Engine {
     /// An engine for one pass over (a part of) a log.
     pub fn new(plan: Plan, pass: Pass, normalisers: Option<&Normalisers>) -> Self {
+        let tables = Tables::new(&plan, normalisers.cloned());
+        Self::with_tables(plan, pass, tables)
+    }
+
+    /// The same with tables that it may share with others.
+    pub fn with_tables(plan: Plan, pass: Pass, tables: Tables) -> Self {
         let work: Vec<Vec<Work>> = plan.policies.iter().map(|policy| plan.work(policy, pass)).collect();
         let watched: Vec<bool> = plan.policies.iter().map(|policy| plan.watches(policy, pass)).collect();
         Self {
@@ -72,7 +78,7 @@ impl Engine {
             needed: needed(&plan, pass, &work),
             work,
             step_forms: plan.policies.iter().map(|policy| plan.step_forms(policy, pass)).collect(),
-            tables: Tables::new(&plan, normalisers),
+            tables,
             arch: pulp::Arch::new(),
             keeps_rho: bases(&plan).iter().zip(&watched).map(|(base, watched)| base | watched).collect(),
             watched,

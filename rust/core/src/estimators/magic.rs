@@ -160,7 +160,7 @@ pub struct Blend {
 
 impl Blend {
     /// Of the returns g_j and the sums of ψ_j ψ_k over n trajectories. Of a single one nothing is known but WDR.
-    pub fn new(returns: &[Scaled], gram: &mut Gram, n: u64) -> Self {
+    pub fn new(returns: &[Scaled], gram: &Gram, n: u64) -> Self {
         let last = returns.len() - 1;
         if n < 2 {
             let mut shares = vec![0.0; returns.len()];
@@ -168,7 +168,7 @@ impl Blend {
             return Self { shares, value: returns[last], std_error: None };
         }
         let divisor = Exact::integer(n).times(&Exact::integer(n - 1));
-        let mut covariance = |j: usize, k: usize| gram.get(j, k).exact().divide(&divisor);
+        let covariance = |j: usize, k: usize| gram.get(j, k).exact().divide(&divisor);
         let covariance: Vec<Vec<Scaled>> = (0..=last).map(|j| (0..=last).map(|k| covariance(j, k)).collect()).collect();
         let half = covariance[last][last].sqrt() * QUANTILE.into();
         let bias: Vec<Scaled> = returns.iter().map(|&g| ((g - returns[last]).abs() - half).positive()).collect();
