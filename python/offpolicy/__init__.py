@@ -14,7 +14,15 @@ from offpolicy.cross_fit import cross_fit
 from offpolicy.cross_fitted import CrossFit
 from offpolicy.demo import demo_log, demo_value
 from offpolicy.difference import Difference
-from offpolicy.errors import BadFileError, BadLogError, MissingColumnError, OffPolicyError, PluginError, UsageError
+from offpolicy.errors import (
+    BadFileError,
+    BadLogError,
+    MemoryLimitError,
+    MissingColumnError,
+    OffPolicyError,
+    PluginError,
+    UsageError,
+)
 from offpolicy.estimate import Estimate
 from offpolicy.evaluate import evaluate
 from offpolicy.evaluation import Evaluation
@@ -42,6 +50,7 @@ __all__ = [
     "Improvement",
     "Interval",
     "LoggedDomain",
+    "MemoryLimitError",
     "MissingColumnError",
     "OffPolicyError",
     "PluginError",

@@ -15,10 +15,11 @@ from offpolicy.clusters import SOMEBODY, Clusters, hints
 from offpolicy.columns import SCORE, Columns, PolicyColumns
 from offpolicy.diagnostics import BY_STEP, Diagnostics
 from offpolicy.difference import Difference
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors import MemoryLimitError, OffPolicyError, UsageError
 from offpolicy.estimate import Estimate, IntervalSettings
 from offpolicy.estimators import BLENDED, WEIGHTED, check_ids
 from offpolicy.evaluation import Evaluation
+from offpolicy.memory import limit
 from offpolicy.plan import BEHAVIOR, Plan, Settings, choose_estimators, find_policies, left_out
 from offpolicy.samples import Samples
 from offpolicy.scanner import MapFunction, ProgressFunction, Scanner
@@ -53,6 +54,7 @@ def evaluate(
     diagnostics: bool = True,
     paired: bool = False,
     continuing: bool = False,
+    memory: int | str | None = None,
 ) -> Evaluation:
     """What the target policies would have earned, from the log alone.
 
@@ -108,6 +110,13 @@ def evaluate(
     continuing
         True where the task goes on after H steps, and its whole value is wanted: `horizon_bias` of the result is the
         range of what later rewards add, γ^H r / (1 − γ) with r in `bounds.reward`. It needs both, and γ < 1.
+    memory
+        Bytes that may be taken for what grows with the log, as a number or a text such as `"2GB"`; None for half of
+        what is available. A log that needs more is refused with `MemoryLimitError`, which says how much. A step of the
+        longest episode takes 33 bytes for each sum over episodes (seven sums for all estimators of a policy with
+        diagnostics), once in each thread, and up to 144 more for each policy when the log has been read; an episode
+        takes 28 bytes, and none where its id follows the one before. Batches that are being read, and what Polars
+        takes, come on top.
 
     Examples
     --------
@@ -125,13 +134,16 @@ def evaluate(
     check_cluster(cluster, passes)
     check_paired(paired, cluster, truncation)
     _check_types(columns, policies)
+    most = limit(memory)
     if horizon is not None and not isinstance(horizon, bool) and hasattr(horizon, "__index__"):
         horizon = operator.index(horizon)  # NumPy's integers too
     settings = Settings(discount, horizon, baseline, density, truncation)
     check_continuing(continuing, discount, bounds)
     source = open_log(log)
     columns = (columns or Columns()).with_estimates(source.columns)
-    plan = replace(make_plan(source, columns, policies, settings, estimators), diagnostics=diagnostics, paired=paired)
+    plan = make_plan(source, columns, policies, settings, estimators)
+    plan = replace(plan, diagnostics=diagnostics, paired=paired, memory=most)
+    _check_baseline(plan)
     repairs: dict[str, Any] = {}
     remarks = [] if estimators is not None else left_out(plan, source.columns)
     estimated = plan.estimated
@@ -222,6 +234,13 @@ def evaluate(
         paired=_paired(found, outcome, names) if paired else None,
         horizon_bias=beyond,
     )
+
+
+def _check_baseline(plan: Plan) -> None:
+    """Refuse a table over the horizon that memory does not hold: `dr-bsl` makes it before the log is read."""
+    horizon, asked = plan.settings.horizon, plan.settings.baseline is not None
+    if asked and horizon is not None and plan.memory is not None and 8 * horizon > plan.memory:
+        raise MemoryLimitError(8 * horizon, plan.memory, horizon, 1)
 
 
 def check_continuing(continuing: bool, discount: float, bounds: Bounds | None) -> None:

@@ -72,6 +72,7 @@ class Plan:
     check_only: bool = False
     diagnostics: bool = False  # keep what tells whether weights can be trusted
     paired: bool = False  # compare each policy with the behaviour policy, trajectory by trajectory
+    memory: int | None = None  # bytes that may be taken
     extra: tuple[tuple[str, str], ...] = field(default=())  # columns to check beyond those used
 
     @property
@@ -157,6 +158,7 @@ class Plan:
                     "check_only": self.check_only,
                     "diagnostics": self.diagnostics,
                     "paired": self.paired,
+                    "memory": self.memory,
                 },
             }
         )

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from offpolicy import _core
-from offpolicy.errors import BadLogError, OffPolicyError
+from offpolicy.errors import BadLogError, MemoryLimitError, OffPolicyError
 from offpolicy.plan import Plan
 from offpolicy.problem import EMPTY
 from offpolicy.repeated import name_repeated
@@ -45,6 +45,9 @@ class Scanner:
         if document["found"]:
             kept = name_repeated(document["kept"], self.source, plan.columns.episode)
             raise BadLogError(self.source.problems(kept), document["found"])
+        if too_large := whole.too_large(1 if self.map else self.threads):
+            steps, needed = too_large
+            raise MemoryLimitError(needed, plan.memory or 0, steps, whole.episodes)
         if whole.episodes == 0:
             raise BadLogError([EMPTY])
         return whole

@@ -81,6 +81,11 @@ impl Entries {
         self.open.iter().any(|entry| read(entry).0 == key) || self.sorted.iter().any(inside)
     }
 
+    /// All keys and places, in any order.
+    pub fn iter(&self) -> impl Iterator<Item = (u128, Place)> {
+        self.sorted.iter().flatten().chain(&self.open).map(read)
+    }
+
     /// All keys and places in order.
     pub fn in_order(&mut self) -> impl Iterator<Item = (u128, Place)> {
         self.seal();

@@ -80,6 +80,19 @@ impl Ids {
         }
     }
 
+    /// Notes an integer that follows the last one, and nothing else; returns the bytes that the id would have taken.
+    pub fn skip(&mut self, id: &Id, place: Place) -> u64 {
+        match (id, &mut self.last) {
+            (Id::Int(i), Some(last)) if last.first + i128::from(last.count) == *i => {
+                last.count += 1;
+                return 0;
+            }
+            (Id::Int(i), last) => *last = Some(Range { first: *i, count: 1, place }),
+            (Id::Text(_), _) => {}
+        }
+        entries::BYTES as u64
+    }
+
     fn begin_range(&mut self, next: Option<Range>) {
         match std::mem::replace(&mut self.last, next) {
             Some(Range { first, count: 1, place }) => self.single.push(key(first), place),
@@ -156,6 +169,20 @@ impl Ids {
             }
             Id::Text(text) => self.texts.contains(hash(text)),
         }
+    }
+
+    /// True where every id is one that a log can have.
+    pub fn is_consistent(&self) -> bool {
+        let integers = i128::from(i64::MIN)..=u64::MAX.into();
+        let range = |range: &Range| integers.contains(&range.first) && range.count > 0 && range.count < 1 << 60;
+        let single = self.single.iter().all(|(key, _)| integers.contains(&(key ^ SIGN).cast_signed()));
+        single && self.ranges.iter().chain(&self.last).all(range)
+    }
+
+    /// Where episodes start.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        let ranges = self.ranges.iter().chain(&self.last).map(|range| range.place);
+        ranges.chain(self.single.iter().chain(self.texts.iter()).map(|(_, place)| place))
     }
 
     /// Bytes that the ids take.

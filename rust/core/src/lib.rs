@@ -19,6 +19,7 @@ pub mod inspect;
 pub mod lanes;
 pub mod largest;
 pub mod mdp;
+pub mod memory;
 pub mod moments;
 pub mod normalisers;
 pub mod outcome;

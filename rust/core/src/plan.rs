@@ -89,6 +89,9 @@ pub struct Plan {
     pub diagnostics: bool,
     /// Compare each policy with the behaviour policy, trajectory by trajectory.
     pub paired: bool,
+    /// Bytes that may be taken, None for any number.
+    #[serde(default)]
+    pub memory: Option<u64>,
 }
 
 /// The table in the place of γ^{t−1}.

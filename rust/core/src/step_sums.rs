@@ -118,6 +118,11 @@ impl StepSums {
     /// Bytes that a step takes.
     pub const BYTES: u64 = ((size_of::<Cell>() + size_of::<u32>()) / LANES) as u64;
 
+    /// Blocks of steps that there is room for.
+    pub fn blocks(&self) -> usize {
+        self.cells.len()
+    }
+
     /// Makes room for `blocks` blocks of steps.
     #[inline(always)]
     pub fn grow(&mut self, blocks: usize) {

@@ -57,6 +57,8 @@ type Steps<'py> = [Bound<'py, PyArray1<f64>>; 4];
 pub struct Whole {
     job: Job,
     partial: scan::Partial,
+    /// Bytes of the ids and of rows that waited for the beginning of their trajectory.
+    taken: u64,
     digest: Option<Digest>,
 }
 
@@ -78,13 +80,14 @@ pub fn finish(
 ) -> PyResult<Whole> {
     let job = Job::new(spec, pass_, normalisers, 1, None)?;
     let parts: Vec<scan::Partial> = partials.iter().map(|partial| std::mem::take(&mut *partial.get())).collect();
-    let partial = py.detach(|| {
+    let (partial, taken) = py.detach(|| {
         let mut join = Join::default();
         let mut whole = job.scan();
         parts.into_iter().for_each(|part| whole.merge(&mut join, part));
-        whole.finish(join)
+        let taken = whole.taken(&join);
+        (whole.finish(join), taken)
     });
-    Ok(Whole { job, partial, digest: None })
+    Ok(Whole { job, partial, taken, digest: None })
 }
 
 #[pymethods]
@@ -93,6 +96,17 @@ impl Whole {
     #[getter]
     fn episodes(&self) -> u64 {
         self.partial.sums.episodes()
+    }
+
+    /// Where the limit of memory was too small: the steps of the longest trajectory, and the bytes that suffice for the log
+    /// where so many threads read it.
+    fn too_large(&self, threads: u64) -> Option<(u64, u64)> {
+        let (plan, sums) = (&self.job.spec.plan, &self.partial.sums);
+        let (steps, others) = (sums.longest(), self.taken + sums.bytes_by_trajectory());
+        let needed = |readers: u64| plan.bytes_for(self.job.pass, steps, readers).saturating_add(others);
+        let too_much = |needed: &u64| plan.memory.is_some_and(|limit| *needed > limit);
+        let least = (1..=threads).map(needed).find(too_much).unwrap_or_else(|| needed(threads + 1));
+        self.partial.too_large.then_some((steps, least))
     }
 
     /// What is wrong with the log, as JSON: the first problems, and how many there are.

@@ -3,11 +3,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use offpolicy_core::engine::Engine;
+use offpolicy_core::memory::Budget;
 use offpolicy_core::normalisers::{Normalisers, Tables};
 use offpolicy_core::plan::Pass;
 use offpolicy_core::scan::{self, Join, Scan};
@@ -59,6 +60,8 @@ pub struct Job {
     pub pass: Pass,
     /// The tables made of what the first pass found, which all readers share …
     tables: Tables,
+    /// … as they share the limit of memory, …
+    budget: Arc<Budget>,
     /// … and whether it saw only values of ordinary magnitude.
     tame: bool,
     /// Number of threads.
@@ -82,6 +85,7 @@ impl Job {
         Ok(Self {
             tame: normalisers.as_ref().is_some_and(|normalisers| normalisers.tame),
             tables: Tables::new(&spec.plan, normalisers),
+            budget: Arc::new(Budget::new(spec.plan.memory)),
             spec,
             pass: serde_json::from_str(&format!("{pass:?}")).map_err(|error| Failure::Internal(error.to_string()))?,
             threads: threads.max(1),
@@ -91,7 +95,8 @@ impl Job {
 
     /// A reader for this pass.
     pub fn scan(&self) -> Scan {
-        Scan::new(Engine::with_tables(self.spec.plan.clone(), self.pass, self.tables.clone()), self.tame)
+        let (tables, budget) = (self.tables.clone(), self.budget.clone());
+        Scan::new(Engine::with_tables(self.spec.plan.clone(), self.pass, tables, budget), self.tame)
     }
 
     /// Runs `work` on every thread until each returns, and adds up what they read.

@@ -3,6 +3,7 @@
 mod terms;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::accumulators::{Accumulators, TrajectoryValue};
 use crate::block::{Block, Eight, LANES};
@@ -10,6 +11,7 @@ use crate::episode::{Open, PolicyState};
 use crate::estimators::{Estimator, is, reg};
 use crate::fold::Piece;
 use crate::inspect::inspect;
+use crate::memory::Budget;
 use crate::normalisers::{Normalisers, Tables};
 use crate::plan::{Pass, Plan, Policy, Ratio, StepForm, Work};
 use crate::ratios::{Mixed, Quotients, Ratios};
@@ -31,6 +33,14 @@ pub struct Engine {
     step_forms: Vec<Vec<StepForm>>,
     needed: Vec<bool>,
     tables: Tables,
+    /// The limit of memory, and true once it was too small.
+    pub budget: Arc<Budget>,
+    /// See there.
+    pub too_large: bool,
+    /// What a step takes now, and when the log has been read.
+    bytes: [u64; 2],
+    /// Blocks that have been counted.
+    counted: usize,
     arch: pulp::Arch,
     /// Policies that are watched.
     watched: Vec<bool>,
@@ -65,12 +75,12 @@ impl<'a> Rows<'a> {
 impl Engine {
     /// An engine for one pass over (a part of) a log.
     pub fn new(plan: Plan, pass: Pass, normalisers: Option<&Normalisers>) -> Self {
-        let tables = Tables::new(&plan, normalisers.cloned());
-        Self::with_tables(plan, pass, tables)
+        let (tables, budget) = (Tables::new(&plan, normalisers.cloned()), Arc::new(Budget::new(plan.memory)));
+        Self::with_tables(plan, pass, tables, budget)
     }
 
-    /// The same with tables that it may share with others.
-    pub fn with_tables(plan: Plan, pass: Pass, tables: Tables) -> Self {
+    /// The same with tables and a limit of memory that it may share with others.
+    pub fn with_tables(plan: Plan, pass: Pass, tables: Tables, budget: Arc<Budget>) -> Self {
         let work: Vec<Vec<Work>> = plan.policies.iter().map(|policy| plan.work(policy, pass)).collect();
         let watched: Vec<bool> = plan.policies.iter().map(|policy| plan.watches(policy, pass)).collect();
         Self {
@@ -79,6 +89,10 @@ impl Engine {
             work,
             step_forms: plan.policies.iter().map(|policy| plan.step_forms(policy, pass)).collect(),
             tables,
+            budget,
+            too_large: false,
+            bytes: [plan.bytes_by_step(pass), plan.bytes_after(pass)],
+            counted: 0,
             arch: pulp::Arch::new(),
             keeps_rho: bases(&plan).iter().zip(&watched).map(|(base, watched)| base | watched).collect(),
             watched,
@@ -90,6 +104,12 @@ impl Engine {
             plan,
             pass,
         }
+    }
+
+    /// Adds the sums of another part of the log, in memory that has been counted.
+    pub fn merge(&mut self, sums: Accumulators) {
+        self.sums.merge(sums);
+        self.counted = self.counted.max(self.sums.blocks());
     }
 
     /// Adds rows to a trajectory; `last` if none follow.
@@ -139,13 +159,28 @@ impl Engine {
     }
 
     fn fold(&mut self, open: &mut Open, rows: &Rows) {
-        self.tables.grow(self.plan.discount, rows.block + rows.len / LANES);
+        let blocks = rows.block + rows.len / LANES;
+        if self.too_large || blocks > self.counted && !self.count(blocks) {
+            return;
+        }
+        self.tables.grow(self.plan.discount, blocks);
         let arch = self.arch;
         for p in 0..self.plan.policies.len() {
             if self.needed[p] {
                 arch.dispatch(FoldPolicy { engine: self, p, state: &mut open.policies[p], rows });
             }
         }
+    }
+
+    /// Counts the memory that so many blocks of steps take; false where it is too much.
+    #[cold]
+    fn count(&mut self, blocks: usize) -> bool {
+        let (steps, more) = ((blocks * LANES) as u64, ((blocks - self.counted) * LANES) as u64);
+        let [now, after] = self.bytes;
+        let fits = self.budget.take(more.saturating_mul(now)) & self.budget.take_longest(steps, after);
+        self.counted = blocks;
+        self.too_large |= !fits;
+        fits
     }
 
     #[inline(always)]

@@ -37,6 +37,7 @@ impl Scan {
         self.check_end(open.ending, open.last, &open.id, open.next_step() - 1);
         self.check_length(open.steps, head.steps, open.next_step(), &open.id, head.place);
         (open.ending, open.last) = (head.ending, head.last);
+        self.engine.budget.give_back(head.bytes());
         if self.broken() || head.rows.first().is_some_and(|rows| rows.len() as u64 != head.steps) {
             open.steps += head.steps;
         } else {

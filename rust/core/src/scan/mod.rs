@@ -98,6 +98,10 @@ pub struct Partial {
     pub truncated: BTreeMap<u64, Cut>,
     /// Some value is of extraordinary magnitude.
     pub wild: bool,
+    /// The limit of memory was too small; then only the lengths of trajectories are right.
+    pub too_large: bool,
+    /// Bytes that were not taken after that, for ids and rows.
+    pub untaken: u64,
     /// Beginnings that have not been found.
     pub heads: Vec<Head>,
     /// Episodes that may go on elsewhere.
@@ -119,6 +123,8 @@ pub struct Scan {
     unit_is_new: bool,
     spare: Option<Open>,
     tame: bool,
+    /// Bytes that have been counted.
+    counted: u64,
     arch: pulp::Arch,
 }
 
@@ -126,7 +132,8 @@ impl Scan {
     /// A reader with its own sums; `tame` if an earlier pass saw only values of ordinary magnitude.
     pub fn new(engine: Engine, tame: bool) -> Self {
         let (current, partial) = (Current::Nothing, Partial::default());
-        Self { engine, partial, current, head: None, unit_is_new: true, spare: None, tame, arch: pulp::Arch::new() }
+        let (head, spare, arch) = (None, None, pulp::Arch::new());
+        Self { engine, partial, current, head, unit_is_new: true, spare, tame, counted: 0, arch }
     }
 
     /// True where an earlier pass has found the log in order: every episode in one piece.
@@ -134,8 +141,13 @@ impl Scan {
         self.engine.pass != Pass::First
     }
 
+    /// True where the limit of memory was too small, here or where a part was read.
+    pub fn too_large(&self) -> bool {
+        self.engine.too_large || self.partial.too_large
+    }
+
     fn broken(&self) -> bool {
-        self.engine.plan.check_only || !self.partial.problems.is_empty()
+        self.engine.plan.check_only || self.too_large() || !self.partial.problems.is_empty()
     }
 
     /// Reads the next rows of the unit.
@@ -155,6 +167,23 @@ impl Scan {
                 self.push_run(batch, run, first_step, ordinary, last);
             }
             rest = later;
+        }
+        self.count();
+    }
+
+    /// Bytes of the ids, of rows that wait for their beginning, and of what was not taken of both.
+    pub fn taken(&self, join: &Join) -> u64 {
+        let heads: u64 = join.heads.values().map(Head::bytes).sum();
+        heads + self.partial.ids.bytes() + self.partial.untaken
+    }
+
+    /// Counts what the rows so far have added to the memory taken, beside the sums over steps.
+    fn count(&mut self) {
+        let bytes = self.partial.ids.bytes() + self.engine.sums.bytes_by_trajectory();
+        if bytes > self.counted {
+            let fits = self.engine.budget.take(bytes - self.counted);
+            self.partial.too_large |= !fits;
+            self.counted = bytes;
         }
     }
 
@@ -177,6 +206,7 @@ impl Scan {
 
     /// The sums and all that is wrong; what waits in `join` goes along.
     pub fn into_partial(mut self, join: Join) -> Partial {
+        self.partial.too_large = self.too_large();
         self.partial.sums = std::mem::take(&mut self.engine.sums);
         self.partial.heads = join.heads.into_values().collect();
         self.partial.tails = join.tails.into_values().collect();
@@ -185,9 +215,11 @@ impl Scan {
 
     /// Adds another part of the log.
     pub fn merge(&mut self, join: &mut Join, other: Partial) {
-        self.engine.sums.merge(other.sums);
+        self.engine.merge(other.sums);
+        self.partial.untaken += other.untaken;
         self.partial.ids.merge(other.ids);
         self.partial.wild |= other.wild;
+        self.partial.too_large |= other.too_large;
         self.partial.problems.merge(self.engine.plan.problem_limit, other.problems);
         for (ours, theirs) in self.partial.first_steps.iter_mut().zip(other.first_steps) {
             *ours = [ours.take(), theirs].into_iter().flatten().min();
@@ -259,11 +291,16 @@ impl Scan {
         match &mut self.current {
             Current::Nothing => {}
             Current::Head(head) => {
-                if !broken {
+                let bytes = (rows.len() * size_of::<f64>() * head.rows.len()) as u64;
+                if self.engine.too_large || self.partial.too_large {
+                    self.partial.untaken += bytes;
+                } else if !broken && self.engine.budget.take(bytes) {
                     for (rows_of_slot, column) in head.rows.iter_mut().zip(batch.columns) {
                         rows_of_slot.extend_from_slice(&column[rows.clone()]);
                     }
                     head.tame &= tame;
+                } else if !broken {
+                    self.partial.too_large = true;
                 }
                 // After a problem the steps need not be consecutive: the last one tells what comes next.
                 head.steps = (last_step() + 1 - head.first_step).max(0).cast_unsigned();
@@ -315,7 +352,12 @@ impl Scan {
 
     /// What an earlier pass has found to be there once need not be looked for again.
     fn note_id(&mut self, id: &Id, place: Place) {
-        if !self.knows_log() {
+        if self.knows_log() {
+            return;
+        }
+        if self.too_large() {
+            self.partial.untaken += self.partial.ids.skip(id, place);
+        } else {
             self.partial.ids.push(id, place);
         }
     }

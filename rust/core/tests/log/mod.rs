@@ -163,6 +163,7 @@ fn plan(discount: f64, alphas: &[f64]) -> Plan {
         check_only: false,
         diagnostics: true,
         paired: true,
+        memory: None,
     }
 }
 
