@@ -24,7 +24,7 @@ from offpolicy.protocols import Actions, Floats, Setting, States
 from offpolicy.sources import Source, open_log
 from offpolicy.successors import ORDER, logged_successors
 
-BATCH_ROWS = 1 << 20
+BATCH_ROWS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,8 +41,8 @@ type Totals<T> = [[T; LANES]; FOLD];
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Cell {
-    /// Turns an addend into units of its top bin.
-    scale: [Scale; LANES],
+    /// Turns an addend into units of its top bin: plain floats, as the hot loop loads all eight at once.
+    scale: [f64; LANES],
     /// Sums of the bit patterns of (addend + ROUNDER) of each bin, for each addition.
     bits: Totals<i64>,
 }
@@ -139,7 +139,7 @@ impl StepSums {
             self.cells.reserve_exact(room);
             self.adds.reserve_exact(room);
         }
-        self.cells.resize(blocks, Cell { scale: [Scale::EMPTY; LANES], bits: [[0; LANES]; FOLD] });
+        self.cells.resize(blocks, Cell { scale: [Scale::EMPTY.0; LANES], bits: [[0; LANES]; FOLD] });
         self.adds.resize(blocks, 0);
     }
 
@@ -147,12 +147,19 @@ impl StepSums {
     /// kept for that rare case, it would be written to memory every time.
     #[inline(always)]
     pub fn add_blocks(&mut self, b: usize, count: usize, x: impl Fn(usize) -> Block<f64>, exponent: i64) {
-        for i in 0..count {
-            let scale = self.cells[b + i].scale;
-            let scale =
-                if exponent == 0 { scale.map(|scale| scale.0) } else { scale.map(|scale| scale.times(exponent)) };
-            if !self.add(b + i, x(i), scale) {
-                self.add_slowly(b + i, x(black_box(i)), exponent);
+        if exponent == 0 {
+            for i in 0..count {
+                let scale = self.cells[b + i].scale;
+                if !self.add(b + i, x(i), scale) {
+                    self.add_slowly(b + i, x(black_box(i)), 0);
+                }
+            }
+        } else {
+            for i in 0..count {
+                let scale = self.cells[b + i].scale.map(|scale| Scale(scale).times(exponent));
+                if !self.add(b + i, x(i), scale) {
+                    self.add_slowly(b + i, x(black_box(i)), exponent);
+                }
             }
         }
     }
@@ -198,7 +205,7 @@ impl StepSums {
         for (j, x) in x.into_iter().enumerate().filter(|(_, x)| !x.is_zero()) {
             self.raise(b, j, (x.exponent() + 1).div_euclid(WIDTH));
             let cell = &mut self.cells[b];
-            let mut rest = x.relative_to(cell.scale[j].exponent());
+            let mut rest = x.relative_to(Scale(cell.scale[j]).exponent());
             for bits in &mut cell.bits {
                 let integer = rest.round_ties_even();
                 bits[j] = bits[j].wrapping_add(integer as i64);
@@ -211,15 +218,15 @@ impl StepSums {
     /// Makes sure that bin k is in the window of step j of block b; returns how far below the top it is, FOLD at most.
     fn raise(&mut self, b: usize, j: usize, k: i64) -> usize {
         let (totals, cell) = (self.total(b, j), &mut self.cells[b]);
-        let Some(top) = cell.scale[j].top() else {
-            cell.scale[j] = Scale::new(k);
+        let Some(top) = Scale(cell.scale[j]).top() else {
+            cell.scale[j] = Scale::new(k).0;
             return 0;
         };
         if k <= top {
             return (top - k).min(FOLD as i64) as usize;
         }
         let shift = (k - top).min(FOLD as i64) as usize;
-        cell.scale[j] = Scale::new(k);
+        cell.scale[j] = Scale::new(k).0;
         let offsets = offsets(self.adds[b]);
         let lower = |k: usize| k.checked_sub(shift);
         for k in 0..FOLD {
@@ -266,7 +273,7 @@ impl StepSums {
             }
             let spilled = other.overflow.get(&b);
             for j in 0..LANES {
-                let Some(top) = other.cells[b].scale[j].top() else { continue };
+                let Some(top) = Scale(other.cells[b].scale[j]).top() else { continue };
                 let (shift, theirs) = (self.raise(b, j, top), other.total(b, j));
                 for k in shift..FOLD {
                     let bits = &mut self.cells[b].bits[k][j];
@@ -299,7 +306,7 @@ impl StepSums {
         let (b, j) = (index / LANES, index % LANES);
         let (bits, spilled) = (self.total(b, j), self.overflow.get(&b));
         let total = |k: usize| i128::from(bits[k]) + spilled.map_or(0, |spilled| spilled[k][j]);
-        Window { top: self.cells[b].scale[j].top(), totals: std::array::from_fn(total) }
+        Window { top: Scale(self.cells[b].scale[j]).top(), totals: std::array::from_fn(total) }
     }
 }
 
@@ -323,7 +330,7 @@ impl<'de> Deserialize<'de> for StepSums {
             // As many additions as these integers can be of.
             let adds = u32::try_from((largest >> WIDTH) + 1).ok().filter(|&adds| adds <= FLUSH);
             for (j, window) in windows.iter().enumerate() {
-                sums.cells[b].scale[j] = window.top.map_or(Scale::EMPTY, Scale::new);
+                sums.cells[b].scale[j] = window.top.map_or(Scale::EMPTY, Scale::new).0;
                 for (k, total) in window.totals.into_iter().enumerate() {
                     match adds {
                         Some(_) => sums.cells[b].bits[k][j] = total as i64,
