@@ -125,7 +125,7 @@ def test_what_is_needed_is_enough_and_fewer_estimators_need_less():
     assert found.table.equals(op.evaluate(log).table)
     with pytest.raises(op.MemoryLimitError) as smaller:
         op.evaluate(log, memory=1, estimators=["is"], diagnostics=False)
-    assert smaller.value.needed < refusal.value.needed / 2
+    assert smaller.value.needed < refusal.value.needed
 
 
 @pytest.mark.parametrize("kind", ["permuted", "texts"])

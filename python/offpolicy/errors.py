@@ -57,7 +57,7 @@ class BadFileError(OffPolicyError):
 
 
 class MemoryLimitError(OffPolicyError):
-    """A log that needs more memory than may be taken: `needed` and `limit` in bytes, for so many `steps` and `episodes`.
+    """A log that needs more memory than may be taken: `needed` and `limit` in bytes, for its `steps` and `episodes`.
 
     >>> import offpolicy as op
     >>> op.evaluate(op.demo_log(episodes=5), memory="1kB")
@@ -75,8 +75,8 @@ class MemoryLimitError(OffPolicyError):
             "filter the log to its first steps and give horizon="
         )
         by_episodes = (
-            f"the log has {episodes:,} episodes, and those whose ids do not follow each other are kept one by one; give "
-            "a larger memory=, or number the episodes 0, 1, 2, … in the order of the log"
+            f"the log has {episodes:,} episodes, and those whose ids do not follow each other are kept one by one; "
+            "give a larger memory=, or number the episodes 0, 1, 2, … in the order of the log"
         )
         super().__init__(
             f"about {_size(needed)} of memory are needed, and memory= allows {_size(limit)}: "

@@ -63,7 +63,8 @@ def evaluate(
     log
         A Polars frame or lazy frame; a Parquet path, glob or folder, or a list of them; a pyarrow table, dataset or
         reader; a DuckDB relation; a pandas frame; any object with `__arrow_c_stream__`. Rows are sorted by episode and
-        step.
+        step. A lazy frame is read by Polars, which holds at least one row group of a Parquet file: a file of few large
+        ones takes less memory by its path.
     discount
         γ, from 0 to 1.
     estimators
