@@ -156,12 +156,18 @@ impl StepSums {
             }
         } else {
             for i in 0..count {
-                let scale = self.cells[b + i].scale.map(|scale| Scale(scale).times(exponent));
+                let scale = self.scales(b + i, exponent);
                 if !self.add(b + i, x(i), scale) {
                     self.add_slowly(b + i, x(black_box(i)), exponent);
                 }
             }
         }
+    }
+
+    /// The scales of block b for addends of 2^e; kept out of the loops, which are compiled for every sum.
+    #[inline(never)]
+    fn scales(&self, b: usize, e: i64) -> [f64; LANES] {
+        self.cells[b].scale.map(|scale| Scale(scale).times(e))
     }
 
     /// Adds x to the steps of block b, with x · scale in units of their top bins; false if it does not fit there.
