@@ -1,6 +1,7 @@
 """Parquet larger than memory: what grows with a log, by how much, and what is refused before it is taken."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -166,7 +167,7 @@ def test_under_a_limit_of_the_system_a_log_is_refused_instead_of_an_abort(tmp_pa
     environment = os.environ | {"POLARS_MAX_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     found = subprocess.run([sys.executable, "-c", child, log], env=environment, capture_output=True, text=True)
     assert found.returncode == 1
-    assert "offpolicy.errors.MemoryLimitError: about 1.22 GB of memory are needed" in found.stderr
+    assert re.search(r"offpolicy\.errors\.MemoryLimitError: about 1\.2\d? GB of memory are needed", found.stderr)
 
 
 @pytest.mark.parametrize("wrong", [0, -1, True, 1.5, "", "2 XB", "1e3", "-1MB", b"2GB"])

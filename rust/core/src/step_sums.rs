@@ -233,10 +233,9 @@ impl StepSums {
         }
         let shift = (k - top).min(FOLD as i64) as usize;
         cell.scale[j] = Scale::new(k).0;
-        let offsets = offsets(self.adds[b]);
         let lower = |k: usize| k.checked_sub(shift);
-        for k in 0..FOLD {
-            cell.bits[k][j] = offsets[k].wrapping_add(lower(k).map_or(0, |k| totals[k]));
+        for (k, offset) in offsets(self.adds[b]).into_iter().enumerate() {
+            cell.bits[k][j] = offset.wrapping_add(lower(k).map_or(0, |k| totals[k]));
         }
         if let Some(over) = self.overflow.get_mut(&b) {
             (0..FOLD).rev().for_each(|k| over[k][j] = lower(k).map_or(0, |k| over[k][j]));
