@@ -247,7 +247,7 @@ mod tests {
         let near = Blend::new(&[0.0.into(), 1.0.into()], &gram(&[[1.0, 2.0], [0.5, -1.0]]), 2);
         let mut wide = Gram::default();
         [[1.0, 2.0], [0.5, -1.0]].iter().for_each(|v| wide.add_scaled(&v.map(far)));
-        let blend = Blend::new(&[far(0.0), far(1.0)], &mut wide, 2);
+        let blend = Blend::new(&[far(0.0), far(1.0)], &wide, 2);
         assert_eq!(blend.shares, near.shares);
         assert_eq!(blend.value.relative_to(5000), near.value.lossy_f64());
         assert_eq!(blend.std_error.unwrap().relative_to(5000), near.std_error.unwrap().lossy_f64());
