@@ -125,7 +125,7 @@ def test_what_is_no_state_is_refused():
 
 def test_another_version_is_named():
     state = states_of(LOG)[0][0]
-    with pytest.raises(StateError, match="has the form of version 9, and this version reads 3"):
+    with pytest.raises(StateError, match="has the form of version 9, and this version reads 4"):
         exchanged(0, state[:7] + b"\x09" + state[8:])
     version = op.__version__.encode()
     content = state[OPENING:].replace(version, b"9.9.9"[: len(version)], 1)

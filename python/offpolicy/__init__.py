@@ -20,6 +20,7 @@ from offpolicy.difference import Difference
 from offpolicy.errors import (
     BadFileError,
     BadLogError,
+    MemoryLimitError,
     MissingColumnError,
     OffPolicyError,
     PluginError,
@@ -56,6 +57,7 @@ __all__ = [
     "Improvement",
     "Interval",
     "LoggedDomain",
+    "MemoryLimitError",
     "MissingColumnError",
     "OffPolicyError",
     "PluginError",

@@ -98,7 +98,7 @@ def cross_fit(
     log
         Any log that `evaluate` reads, with the columns of state and action. A frame stays in memory. Everything else is
         read in batches, once or twice a fold, and annotated in temporary Parquet files, in bounded memory where the
-        fitter needs no more (`tabular` does not).
+        fitter needs no more (`tabular` does not), but for 28 bytes for each episode.
     domain
         What the log does not say: the name of a domain, one itself, or `op.LoggedDomain(...)`.
     policy

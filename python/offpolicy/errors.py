@@ -106,6 +106,46 @@ class InternalError(OffPolicyError):
     """A fault of this package: nothing that a log or an argument holds should bring it about."""
 
 
+class MemoryLimitError(OffPolicyError):
+    """A log that needs more memory than may be taken: `needed` and `limit` in bytes, for its `steps` and `episodes`.
+
+    >>> import offpolicy as op
+    >>> op.evaluate(op.demo_log(episodes=5), memory="1kB")
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.MemoryLimitError: ... of memory are needed, and memory= allows 1 kB: ...
+    """
+
+    def __init__(self, needed: int, limit: int, steps: int, episodes: int) -> None:
+        """Names what is needed, for how many steps of the longest episode and for how many episodes."""
+        self.needed, self.limit, self.steps, self.episodes = needed, limit, steps, episodes
+        by_steps = (
+            f"sums are kept of each of the {steps:,} steps of the longest episode, for every policy; give a larger "
+            "memory=, ask for fewer estimators or policies, for diagnostics=False or threads=1, or cut episodes short: "
+            "filter the log to its first steps and give horizon="
+        )
+        by_episodes = (
+            f"the log has {episodes:,} episodes, and those whose ids do not follow each other are kept one by one; "
+            "give a larger memory=, or number the episodes 0, 1, 2, … in the order of the log"
+        )
+        super().__init__(
+            f"about {_size(needed)} of memory are needed, and memory= allows {_size(limit)}: "
+            f"{by_steps if steps >= episodes else by_episodes}"
+        )
+
+
+def _size(number: int) -> str:
+    """Bytes in a unit that is easy to read.
+
+    >>> _size(999), _size(12_345_678)
+    ('999 B', '12.3 MB')
+    """
+    size, units = float(number), ["B", "kB", "MB", "GB", "TB", "PB"]
+    while size >= 999.5 and len(units) > 1:
+        size, units = size / 1000, units[1:]
+    return f"{size:.3g} {units[0]}"
+
+
 class TooLargeError(OffPolicyError):
     """A number that no f64 can hold."""
 

@@ -13,13 +13,14 @@ from offpolicy.annotated_logs import Counting
 from offpolicy.bounds import Bounds, Terms
 from offpolicy.clusters import SOMEBODY, Clusters, hints
 from offpolicy.columns import SCORE, Columns, PolicyColumns
-from offpolicy.diagnostics import Diagnostics
+from offpolicy.diagnostics import BY_STEP, Diagnostics
 from offpolicy.difference import Difference
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors import MemoryLimitError, OffPolicyError, UsageError
 from offpolicy.estimate import Estimate, IntervalSettings
 from offpolicy.estimators import BLENDED, WEIGHTED, check_ids
 from offpolicy.evaluation import Evaluation
 from offpolicy.log_probabilities import LogRatios
+from offpolicy.memory import limit
 from offpolicy.plan import BEHAVIOR, Plan, Settings, choose_estimators, find_policies, left_out
 from offpolicy.polars_calls import naming_the_log
 from offpolicy.probabilities import renormalised
@@ -57,6 +58,7 @@ def evaluate(
     diagnostics: bool = True,
     paired: bool = False,
     continuing: bool = False,
+    memory: int | str | None = None,
 ) -> Evaluation:
     """What the target policies would have earned, from the log alone.
 
@@ -65,7 +67,8 @@ def evaluate(
     log
         A Polars frame or lazy frame; a Parquet path, glob or folder, or a list of them; a pyarrow table, dataset or
         reader; a DuckDB relation; a pandas frame; any object with `__arrow_c_stream__`. Rows are sorted by episode and
-        step.
+        step. A lazy frame is read by Polars, which holds at least one row group of a Parquet file: a file of few large
+        ones takes less memory by its path.
     discount
         γ, from 0 to 1.
     estimators
@@ -114,6 +117,13 @@ def evaluate(
     continuing
         True where the task goes on after H steps, and its whole value is wanted: `horizon_bias` of the result is the
         range of what later rewards add, γ^H r / (1 − γ) with r in `bounds.reward`. It needs both, and γ < 1.
+    memory
+        Bytes that may be taken for what grows with the log, as a number or a text such as `"2GB"`; None for half of
+        what is available. A log that needs more is refused with `MemoryLimitError`, which says how much. A step of the
+        longest episode takes 33 bytes for each sum over episodes (seven sums for all estimators of a policy with
+        diagnostics), once in each thread, and up to 144 more for each policy when the log has been read; an episode
+        takes 28 bytes, and none where its id follows the one before. Batches that are being read, and what Polars
+        takes, come on top.
 
     Examples
     --------
@@ -134,6 +144,7 @@ def evaluate(
     continuing = scalars.flag("continuing", continuing)
     check_cluster(cluster, passes)
     check_paired(paired, cluster, truncation)
+    most = limit(memory)
     check_continuing(continuing, discount, bounds)
     counting = Counting.of(log)
     source = open_log(log)
@@ -142,9 +153,9 @@ def evaluate(
     if (logs := LogRatios.of(source.columns, columns, policies)) is not None:
         columns, policies = logs.columns, logs.policies
     available = [*source.columns, *(logs.pairs if logs else [])]
-    plan = replace(
-        make_plan(available, columns, policies, settings, estimators), diagnostics=diagnostics, paired=paired
-    )
+    plan = make_plan(available, columns, policies, settings, estimators)
+    plan = replace(plan, diagnostics=diagnostics, paired=paired, memory=most)
+    _check_baseline(plan)
     repairs: dict[str, Any] = {}
     remarks = [] if estimators is not None else left_out(plan)
     estimated = plan.estimated
@@ -187,7 +198,7 @@ def evaluate(
     normalisers = _normalisers(first, names)
     again = first.needs_second_pass and passes == 2
     second = scanner.scan(plan.second(), "second", normalisers) if again else None
-    outcome = json.loads(first.outcome(normalisers, second))
+    outcome = _outcome(first, normalisers, second)
     shortest, longest_seen = outcome["lengths"][0][0], horizon is None
     terms = Terms(discount, outcome["horizon"], baseline, longest_seen, shortest=shortest, mended=taken)
     samples = Samples(
@@ -247,6 +258,13 @@ def evaluate(
         paired=_paired(found, outcome, names) if paired else None,
         horizon_bias=beyond,
     )
+
+
+def _check_baseline(plan: Plan) -> None:
+    """Refuse a table over the horizon that memory does not hold: `dr-bsl` makes it before the log is read."""
+    horizon, asked = plan.settings.horizon, plan.settings.baseline is not None
+    if asked and horizon is not None and plan.memory is not None and 8 * horizon > plan.memory:
+        raise MemoryLimitError(8 * horizon, plan.memory, horizon, 1)
 
 
 def check_continuing(continuing: bool, discount: float, bounds: Bounds | None) -> None:
@@ -385,6 +403,15 @@ def _normalisers(first: _core.Whole, names: list[str]) -> bytes:
     except ValueError as error:
         policy, step = error.args
         raise NoWeightError(names[policy], step) from None
+
+
+def _outcome(first: _core.Whole, normalisers: bytes, second: _core.Whole | None) -> dict[str, Any]:
+    """Return what the core found; numbers by step are arrays, since a list takes four times their memory."""
+    outcome: dict[str, Any] = json.loads(first.outcome(normalisers, second))
+    for policy, weights in enumerate(outcome["weights"]):
+        if (steps := first.steps(policy)) is not None:
+            weights["diagnosis"] |= dict(zip(BY_STEP, steps, strict=True))
+    return outcome
 
 
 def _without_dead_policies(

@@ -10,6 +10,7 @@ from offpolicy import _core
 from offpolicy.plan import Plan
 from offpolicy.problem import EMPTY, EXAMPLES, Problem, ProblemKind, from_core, full, kinds_of
 from offpolicy.remedies import Done
+from offpolicy.repeated import name_repeated
 from offpolicy.sources import Source
 
 
@@ -27,6 +28,8 @@ class Findings:
         settings = plan.settings
         done = Done(source.is_sorted, source.is_deduped, settings.truncation, settings.density)
         document = json.loads(whole.problems())
+        examples = (problem for group in document["kinds"] for problem in group["examples"])
+        name_repeated([*document["kept"], *examples], source, plan.columns.episode)
 
         def translated(problem: dict[str, Any]) -> Problem:
             return from_core(problem, source.names, source.rows_are_the_logs, done)

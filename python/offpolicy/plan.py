@@ -73,6 +73,7 @@ class Plan:
     check_only: bool = False
     diagnostics: bool = False  # keep what tells whether weights can be trusted
     paired: bool = False  # compare each policy with the behaviour policy, trajectory by trajectory
+    memory: int | None = None  # bytes that may be taken
     extra: tuple[tuple[str, str], ...] = field(default=())  # columns to check beyond those used
     crossing: Crossing = field(default_factory=Crossing)  # what is known of episodes that cross files
 
@@ -160,6 +161,7 @@ class Plan:
                     "diagnostics": self.diagnostics,
                     "paired": self.paired,
                     **asdict(self.crossing),
+                    "memory": self.memory,
                 },
             }
         )

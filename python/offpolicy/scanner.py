@@ -10,7 +10,7 @@ from typing import Any
 
 from offpolicy import _core
 from offpolicy.crossing import Crossing
-from offpolicy.errors import BadLogError, ChangedLogError, OffPolicyError, UnreadableError
+from offpolicy.errors import BadLogError, ChangedLogError, MemoryLimitError, OffPolicyError, UnreadableError
 from offpolicy.findings import Findings
 from offpolicy.plan import Plan
 from offpolicy.reading import Reading
@@ -52,6 +52,9 @@ class Scanner:
             raise ChangedLogError(self.source.name, f"it was in order, and is not when read again: {problem}")
         if findings.found:
             raise BadLogError(findings.problems, findings.found, findings.kinds)
+        if too_large := whole.too_large(1 if self.map else self.threads):
+            steps, needed = too_large
+            raise MemoryLimitError(needed, plan.memory or 0, steps, whole.episodes)
         return whole
 
     def again(self, plan: Plan, pass_name: str, normalisers: bytes | None) -> _core.Whole:

@@ -25,7 +25,7 @@ from offpolicy.protocols import Actions, Floats, Setting, States
 from offpolicy.sources import Source, open_log
 from offpolicy.successors import ORDER, logged_successors
 
-BATCH_ROWS = 1 << 20
+BATCH_ROWS = 1 << 18
 #: Who takes states that are no numbers.
 COUNTED = ": a fitter that counts takes texts, such as 'tabular' with aggregate=op.Categories.of(log, ...)"
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import offpolicy as op
-from offpolicy.cli.options import estimate_options, log_options, order_option, truncation_option
+from offpolicy.cli.options import estimate_options, log_options, memory_option, order_option, truncation_option
 from offpolicy.cli.output import check_target, one_document
 from offpolicy.cli.progress import progress
 from offpolicy.cli.withheld import exit_code
@@ -22,6 +22,7 @@ from offpolicy.files import write_json
 @order_option
 @click.option("--dedupe", type=click.Choice(["identical"]), help="Drop rows that are there twice.")
 @truncation_option
+@memory_option
 @click.option("--one-pass", is_flag=True, help="Read once; no standard errors of step-wis and wdr, no magic.")
 @click.option("--diagnostics", "explain", is_flag=True, help="Show what the verdict rests on, step by step.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the JSON document here.")

@@ -184,6 +184,12 @@ def threads_option(command: Command) -> Command:
     return click.option("--threads", type=click.IntRange(min=1), help="By default all cores.")(command)
 
 
+def memory_option(command: Command) -> Command:
+    """`--memory`, for commands that evaluate."""
+    text = "Bytes that may be taken, such as 2GB; by default half of what is available."
+    return click.option("--memory", metavar="SIZE", help=text)(command)
+
+
 def json_option(command: Command) -> Command:
     """`--json`, the same everywhere."""
     text = "Print one JSON document and nothing else."

@@ -67,6 +67,8 @@ STEPS = {
     "mean_ratio": pl.Float64,
     "mean_squared_ratio": pl.Float64,
 }
+#: What the core tells of each step, in its order.
+BY_STEP = ("ess", "mean_weight", "mean_ratio", "mean_squared_ratio")
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ def _policy(name: str, weights: dict[str, Any], outcome: dict[str, Any], lengths
     row |= {key: weights[key] for key in ("ess", "largest_share")}
     if found is None:
         return row
-    carried = np.flatnonzero(np.array(found["ess"]) >= ENOUGH)
+    carried = np.flatnonzero(found["ess"] >= ENOUGH)
     mean, error = found["control"] or (None, None)
     spread = _spread(found, _running(n, lengths) / n)
     return row | {
@@ -159,7 +161,7 @@ def _steps(name: str, weights: dict[str, Any], n: int, lengths: pl.DataFrame) ->
     if found is None:
         return pl.DataFrame(schema=STEPS)
     running = _running(n, lengths)
-    columns = {key: found[key] for key in ("ess", "mean_weight", "mean_ratio", "mean_squared_ratio")}
+    columns: dict[str, Any] = {key: pl.Series(values=found[key], nan_to_null=True) for key in BY_STEP}
     columns["predicted_ess"] = predicted.sizes(n, _spread(found, running / n))
     named = {"policy": name, "step": range(1, len(running) + 1), "running": running} | columns
     return pl.DataFrame({key: named[key] for key in STEPS}, STEPS)
@@ -174,8 +176,7 @@ def _running(n: int, lengths: pl.DataFrame) -> npt.NDArray[np.int64]:
 
 
 def _spread(found: dict[str, Any], running: Floats) -> Floats:
-    mean, mean_square = (np.array(found[name], dtype=np.float64) for name in ("mean_ratio", "mean_squared_ratio"))
-    return predicted.spread(running, mean, mean_square)
+    return predicted.spread(running, found["mean_ratio"], found["mean_squared_ratio"])
 
 
 def _moved(row: dict[str, Any], name: str, outcome: dict[str, Any]) -> dict[str, Any]:

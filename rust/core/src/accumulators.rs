@@ -125,6 +125,11 @@ impl PolicySums {
         all
     }
 
+    /// Lets go of the sums over steps.
+    pub fn forget_steps(&mut self) {
+        (self.weight, self.reward, self.residual, self.value) = Default::default();
+    }
+
     /// The first step t at which every weight is zero.
     pub fn dead_from(&self) -> Option<u64> {
         (!self.alive && self.last_zero > 0).then_some(self.last_zero)
@@ -140,11 +145,11 @@ impl PolicySums {
         self.wis.merge(&other.wis);
         self.last_zero = self.last_zero.max(other.last_zero);
         self.alive |= other.alive;
-        self.weight.merge(&mut other.weight);
-        self.reward.merge(&mut other.reward);
-        self.residual.merge(&mut other.residual);
-        self.value.merge(&mut other.value);
-        self.gram.merge(&mut other.gram);
+        self.weight.merge(other.weight);
+        self.reward.merge(other.reward);
+        self.residual.merge(other.residual);
+        self.value.merge(other.value);
+        self.gram.merge(other.gram);
         for (length, weight) in &other.ended {
             self.ended.entry(*length).or_default().merge(weight);
         }

@@ -32,11 +32,11 @@ impl CutOff {
     }
 
     /// Adds all of another set.
-    pub fn merge(&mut self, mut other: Self) {
+    pub fn merge(&mut self, other: Self) {
         for (steps, weight) in &other.weights {
             self.weights.entry(*steps).or_default().merge(weight);
         }
-        self.reward.merge(&mut other.reward);
+        self.reward.merge(other.reward);
     }
 
     /// The most that the missing rewards add; 0 where nothing was cut off before H.
@@ -49,9 +49,8 @@ impl CutOff {
         if missing.is_zero() {
             return 0.0;
         }
-        let (mut reward, mut weight) = (self.reward.clone(), sums.weight.clone());
         let best = (0..longest as usize)
-            .map(|index| (reward.sum(index), weight.sum(index)))
+            .map(|index| (self.reward.sum(index), sums.weight.sum(index)))
             .filter(|(_, weight)| !weight.value().is_zero())
             .map(|(reward, weight)| reward.exact().divide(&weight.exact()))
             .fold(Scaled::ZERO, |best, mean| if mean.compare(best).is_gt() { mean } else { best });

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::accumulators::PolicySums;
+use crate::accumulators::{Accumulators, PolicySums};
 use crate::estimators::Estimator;
 use crate::ids::Id;
 use crate::moments::Moments;
@@ -16,14 +16,9 @@ use crate::sum::{Exact, Sum};
 /// All that is known of a policy's weights.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Diagnosis {
-    /// ESS_t = (Σ c_t)² / Σ c_t², ended trajectories included, for t = 1, …
-    pub ess: Vec<f64>,
-    /// Σ c_t / n
-    pub mean_weight: Vec<f64>,
-    /// Mean of ρ_t over the trajectories that run.
-    pub mean_ratio: Vec<f64>,
-    /// Mean of ρ_t².
-    pub mean_squared_ratio: Vec<f64>,
+    /// What is known of each step; it travels by itself.
+    #[serde(skip)]
+    pub steps: BySteps,
     /// Σ (ρ_t − 1) over all steps of all trajectories.
     pub excess: f64,
     /// Σ (ρ_t − 1)²
@@ -38,6 +33,19 @@ pub struct Diagnosis {
     pub variance_ratio: Option<f64>,
     /// How far the rewards that were cut off can move an estimate.
     pub cut_off_bias: f64,
+}
+
+/// Numbers for t = 1, …
+#[derive(Clone, Debug, Default)]
+pub struct BySteps {
+    /// ESS_t = (Σ c_t)² / Σ c_t², ended trajectories included.
+    pub ess: Vec<f64>,
+    /// Σ c_t / n
+    pub mean_weight: Vec<f64>,
+    /// Mean of ρ_t over the trajectories that run.
+    pub mean_ratio: Vec<f64>,
+    /// Mean of ρ_t².
+    pub mean_squared_ratio: Vec<f64>,
 }
 
 /// A trajectory with a large weight.
@@ -60,6 +68,24 @@ pub struct Leading {
 /// ⌈min(n/5, 3√n)⌉, the length of a tail whose shape is estimated (Vehtari et al. 2024).
 fn tail(n: u64) -> usize {
     (n as f64 / 5.0).min(3.0 * (n as f64).sqrt()).ceil() as usize
+}
+
+impl BySteps {
+    fn with_capacity(steps: usize) -> Self {
+        let [ess, mean_weight, mean_ratio, mean_squared_ratio] = std::array::from_fn(|_| Vec::with_capacity(steps));
+        Self { ess, mean_weight, mean_ratio, mean_squared_ratio }
+    }
+}
+
+/// What was watched, as numbers; the sums over steps that they were made of are let go.
+pub fn diagnose(plan: &Plan, sums: &mut Accumulators) -> Vec<Option<Diagnosis>> {
+    let Accumulators { policies, lengths } = sums;
+    let each = |(policy, sums): (&Policy, &mut PolicySums)| {
+        let found = plan.watches(policy, Pass::First).then(|| Diagnosis::new(plan, policy, sums, lengths));
+        sums.watch.forget_steps();
+        found
+    };
+    plan.policies.iter().zip(policies).map(each).collect()
 }
 
 impl Diagnosis {
@@ -89,7 +115,8 @@ impl Diagnosis {
 
     /// True where something is no number: then the sums cannot be those of a log.
     pub fn has_nan(&self) -> bool {
-        let by_step = [&self.ess, &self.mean_weight, &self.mean_ratio, &self.mean_squared_ratio, &self.largest];
+        let BySteps { ess, mean_weight, mean_ratio, mean_squared_ratio } = &self.steps;
+        let by_step = [ess, mean_weight, mean_ratio, mean_squared_ratio, &self.largest];
         let alone = [self.excess, self.squared_excess, self.cut_off_bias, self.variance_ratio.unwrap_or(0.0)];
         let control = self.control.iter().flat_map(|(mean, error)| std::iter::once(mean).chain(error));
         let leaders = self.leaders.iter().flat_map(|leader| [&leader.weight, &leader.returns, &leader.first_v_hat]);
@@ -98,11 +125,13 @@ impl Diagnosis {
     }
 
     fn by_step(&mut self, sums: &PolicySums, lengths: &BTreeMap<u64, u64>, n: u64) {
-        let (mut weight, mut squared_weight) = (sums.weight.clone(), sums.watch.squared_weight.clone());
-        let (mut ratio, mut squared_excess) = (sums.watch.ratio.clone(), sums.watch.squared_excess.clone());
+        let (weight, squared_weight) = (&sums.weight, &sums.watch.squared_weight);
+        let (ratio, squared_excess) = (&sums.watch.ratio, &sums.watch.squared_excess);
         let (mut ended, mut running) = (Moments::default(), n);
         let (mut all_excess, mut all_squared) = (Sum::new(), Sum::new());
-        for index in 0..lengths.keys().next_back().copied().unwrap_or(0) {
+        let longest = lengths.keys().next_back().copied().unwrap_or(0);
+        let mut steps = BySteps::with_capacity(longest as usize);
+        for index in 0..longest {
             if let Some(weights) = sums.ended.get(&index) {
                 ended.merge(weights);
                 running -= lengths[&index];
@@ -115,20 +144,21 @@ impl Diagnosis {
             let total = with(weight.sum(index), ended.total());
             let squares = with(squared_weight.sum(index), ended.squares());
             let dead = squares.round().is_zero();
-            self.ess.push(if dead { 0.0 } else { total.times(&total).divide(&squares).lossy_f64() });
-            self.mean_weight.push(total.divide(&Exact::integer(n)).lossy_f64());
+            steps.ess.push(if dead { 0.0 } else { total.times(&total).divide(&squares).lossy_f64() });
+            steps.mean_weight.push(total.divide(&Exact::integer(n)).lossy_f64());
             let (ratios, squares, count) = (ratio.sum(index), squared_excess.sum(index), Exact::integer(running));
-            self.mean_ratio.push(ratios.exact().divide(&count).lossy_f64());
+            steps.mean_ratio.push(ratios.exact().divide(&count).lossy_f64());
             // Σ ρ² = Σ (ρ − 1)² + 2 Σ ρ − n
             let mut twice = squares.clone();
             twice.merge(&ratios);
             twice.merge(&ratios);
-            self.mean_squared_ratio.push(twice.exact().minus(&count).divide(&count).lossy_f64());
+            steps.mean_squared_ratio.push(twice.exact().minus(&count).divide(&count).lossy_f64());
             all_excess.merge(&ratios);
             all_squared.merge(&squares);
         }
-        let steps = lengths.iter().map(|(length, count)| length * count).sum::<u64>();
-        self.excess = all_excess.exact().minus(&Exact::integer(steps)).round().lossy_f64();
+        self.steps = steps;
+        let rows = lengths.iter().map(|(length, count)| length * count).sum::<u64>();
+        self.excess = all_excess.exact().minus(&Exact::integer(rows)).round().lossy_f64();
         self.squared_excess = all_squared.value().lossy_f64();
     }
 

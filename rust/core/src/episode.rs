@@ -103,6 +103,11 @@ pub struct Head {
 }
 
 impl Head {
+    /// Bytes of its rows.
+    pub fn bytes(&self) -> u64 {
+        self.rows.iter().map(|rows| size_of_val(&rows[..]) as u64).sum()
+    }
+
     /// The step that comes next, as logged.
     pub fn next_step(&self) -> i64 {
         self.first_step + self.steps.cast_signed()

@@ -12,7 +12,8 @@ use crate::stamp::Extent;
 /// Says what does not fit in a state of some rows of a log.
 pub fn check(plan: &Plan, pass: Pass, extents: &[Extent], partial: &Partial) -> Result<(), &'static str> {
     let work: Vec<Vec<Work>> = plan.policies.iter().map(|policy| plan.work(policy, pass)).collect();
-    let (slots, clean) = (plan.slots.len(), partial.problems.is_empty() && partial.pieces.is_empty());
+    let (slots, whole) = (plan.slots.len(), partial.problems.is_empty() && partial.pieces.is_empty());
+    let clean = whole && !partial.too_large;
     let rows = extents.iter().fold(0u64, |rows, extent| rows.saturating_add(extent.rows));
     let content = &partial.content;
     expect(content.rows == rows && [0, slots].contains(&content.columns.len()), "the rows")?;

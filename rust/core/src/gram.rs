@@ -40,12 +40,12 @@ impl Gram {
     }
 
     /// Adds all of another.
-    pub fn merge(&mut self, other: &mut Self) {
-        self.sums.merge(&mut other.sums);
+    pub fn merge(&mut self, other: Self) {
+        self.sums.merge(other.sums);
     }
 
     /// Σ_i ψ_j ψ_k
-    pub fn get(&mut self, j: usize, k: usize) -> Sum {
+    pub fn get(&self, j: usize, k: usize) -> Sum {
         self.sums.sum(blocks_before(j.max(k)) * LANES + j.min(k))
     }
 }
@@ -92,7 +92,7 @@ mod tests {
         gram
     }
 
-    fn values(gram: &mut Gram) -> Vec<Scaled> {
+    fn values(gram: &Gram) -> Vec<Scaled> {
         (0..ENTRIES).flat_map(|j| (0..ENTRIES).map(move |k| (j, k))).map(|(j, k)| gram.get(j, k).value()).collect()
     }
 
@@ -104,12 +104,12 @@ mod tests {
             let vectors: Vec<Vec<f64>> =
                 vectors.iter().map(|v| v.iter().map(|(m, e)| m * 2f64.powi(*e)).collect()).collect();
             let cut = cut.min(vectors.len());
-            let mut whole = total(&vectors, true);
+            let whole = total(&vectors, true);
             let mut parts = total(&vectors[cut..], false);
             let bytes = postcard::to_stdvec(&total(&vectors[..cut], true)).unwrap();
-            parts.merge(&mut postcard::from_bytes(&bytes).unwrap());
-            let found = values(&mut whole);
-            prop_assert_eq!(&found, &values(&mut parts));
+            parts.merge(postcard::from_bytes(&bytes).unwrap());
+            let found = values(&whole);
+            prop_assert_eq!(&found, &values(&parts));
             for (index, found) in found.iter().enumerate() {
                 let (j, k) = (index / ENTRIES, index % ENTRIES);
                 let mut exact = Sum::new();

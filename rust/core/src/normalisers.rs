@@ -1,5 +1,7 @@
 //! What the second pass needs of the first: the horizon, and for each weighted policy the tables of its influence functions.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::accumulators::{Accumulators, PolicySums};
@@ -58,23 +60,19 @@ impl Normalisers {
     /// What stands before them where they travel.
     pub const KIND: &str = "normalisers";
 
-    /// From the sums of a whole log.
+    /// From the sums of a whole log, of which those over steps are let go.
     pub fn new(plan: &Plan, sums: &mut Accumulators, tame: bool) -> Result<Self, NoWeight> {
-        let horizon = plan.horizon.unwrap_or_else(|| sums.longest());
-        let mut normalisers = Self { horizon, episodes: sums.episodes(), tame, ..Self::default() };
-        for (index, policy) in plan.policies.iter().enumerate() {
-            let asks = |estimator: Estimator| policy.estimators.contains(&estimator);
-            let weighted = asks(Estimator::StepWis) || asks(Estimator::Wdr) || asks(Estimator::Magic);
-            let dead = sums.policies[index].dead_from();
-            if let Some(step) = dead.filter(|_| weighted || asks(Estimator::Wis)) {
-                return Err(NoWeight { policy: index, step });
-            }
-            let longest = sums.longest() as usize;
-            let n = normalisers.episodes;
-            let sums = &mut sums.policies[index];
-            normalisers.policies.push(weighted.then(|| WeightedMeans::new(policy, sums, longest, n)));
-            let wis = || (sums.wis.normaliser(n), sums.wis.value().unwrap_or_default());
-            normalisers.wis.push(asks(Estimator::Wis).then(wis));
+        Self::need_weights(plan, sums)?;
+        let longest = sums.longest();
+        let (horizon, n) = (plan.horizon.unwrap_or(longest), sums.episodes());
+        let mut normalisers = Self { horizon, episodes: n, tame, ..Self::default() };
+        for (policy, sums) in plan.policies.iter().zip(&mut sums.policies) {
+            let means = by_step(policy).then(|| WeightedMeans::new(policy, sums, longest as usize, n));
+            sums.forget_steps();
+            let wis = policy.estimators.contains(&Estimator::Wis);
+            let wis = wis.then(|| (sums.wis.normaliser(n), sums.wis.value().unwrap_or_default()));
+            normalisers.policies.push(means);
+            normalisers.wis.push(wis);
         }
         Ok(normalisers)
     }
@@ -108,6 +106,17 @@ impl Normalisers {
             let missing = means.is_none() && (blended || asks(Estimator::StepWis));
             if !fits || missing || wis.is_none() && asks(Estimator::Wis) {
                 return Err("the normalisers are of other estimators");
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a weighted estimator of a policy without any weight at some step.
+    pub fn need_weights(plan: &Plan, sums: &Accumulators) -> Result<(), NoWeight> {
+        for (index, (policy, sums)) in plan.policies.iter().zip(&sums.policies).enumerate() {
+            let weighted = by_step(policy) || policy.estimators.contains(&Estimator::Wis);
+            if let Some(step) = sums.dead_from().filter(|_| weighted) {
+                return Err(NoWeight { policy: index, step });
             }
         }
         Ok(())
@@ -161,8 +170,13 @@ fn mean(total: &Exact, weight: &Exact) -> Mean {
     [high, total.minus(&weight.times(&high.into())).divide(weight)]
 }
 
+/// True where the weights of each step are normalised.
+fn by_step(policy: &Policy) -> bool {
+    policy.estimators.iter().any(|e| matches!(e, Estimator::StepWis | Estimator::Wdr | Estimator::Magic))
+}
+
 impl WeightedMeans {
-    fn new(policy: &Policy, sums: &mut PolicySums, longest: usize, n: u64) -> Self {
+    fn new(policy: &Policy, sums: &PolicySums, longest: usize, n: u64) -> Self {
         let (mut means, mut ended) = (Self::default(), Sum::new());
         let mut previous = Exact::integer(n);
         means.weight.push(Scaled::ONE);
@@ -188,15 +202,17 @@ impl WeightedMeans {
     }
 }
 
-/// The tables over steps that the terms read, ready for the fold.
+/// The tables over steps that the terms read, ready for the fold. Clones share all but the first.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     /// γ^{t−1}
     pub discount: StepTable,
+    /// The longest trajectory that the tables of a later pass reach to.
+    pub reach: Option<u64>,
     /// b_t of `dr-bsl`
-    pub baseline: Vec<f64>,
+    pub baseline: Arc<[f64]>,
     /// Of each policy.
-    pub policies: Vec<PolicyTables>,
+    pub policies: Arc<[PolicyTables]>,
 }
 
 /// The tables of one weighted policy.
@@ -224,13 +240,17 @@ pub struct PolicyTables {
 
 impl Tables {
     /// The tables of a pass; without normalisers those of the first.
-    pub fn new(plan: &Plan, normalisers: Option<&Normalisers>) -> Self {
-        let horizon = normalisers.map(|n| n.horizon).or(plan.horizon);
-        let baseline = plan.baseline.zip(horizon);
+    pub fn new(plan: &Plan, normalisers: Option<Normalisers>) -> Self {
+        let horizon = normalisers.as_ref().map(|n| n.horizon).or(plan.horizon);
+        let (baseline, reach) = (plan.baseline.zip(horizon), normalisers.as_ref().map(Normalisers::longest));
+        let (means, wis) = normalisers.map_or_else(Default::default, |n| (n.policies, n.wis));
+        let (mut means, mut wis) = (means.into_iter(), wis.into_iter());
+        let own = |policy| PolicyTables::new(plan, policy, means.next().flatten(), wis.next().flatten());
         Self {
             discount: StepTable::default(),
-            baseline: baseline.map_or(vec![], |(c, h)| dr_bsl::baseline(c, plan.discount, h as usize)),
-            policies: (0..plan.policies.len()).map(|p| PolicyTables::new(plan, normalisers, p)).collect(),
+            reach,
+            baseline: baseline.map_or(vec![], |(c, h)| dr_bsl::baseline(c, plan.discount, h as usize)).into(),
+            policies: plan.policies.iter().map(own).collect(),
         }
     }
 
@@ -243,32 +263,35 @@ impl Tables {
 }
 
 impl PolicyTables {
-    fn new(plan: &Plan, normalisers: Option<&Normalisers>, policy: usize) -> Self {
-        let Some(normalisers) = normalisers else {
-            return Self::default();
-        };
-        let wis = normalisers.wis[policy].unwrap_or_default();
-        let Some(means) = &normalisers.policies[policy] else {
-            return Self { wis, ..Self::default() };
-        };
-        let steps = means.weight.len() - 1;
+    /// Means are let go as soon as they have been read, so that the tables take their place.
+    fn new(plan: &Plan, policy: &Policy, means: Option<WeightedMeans>, wis: Option<(Scaled, Scaled)>) -> Self {
+        let mut tables = Self { wis: wis.unwrap_or_default(), ..Self::default() };
+        let Some(WeightedMeans { weight, reward, residual, value }) = means else { return tables };
+        let steps = weight.len() - 1;
         let powers = StepTable::discounts(plan.discount, steps);
-        let over =
-            |weight: &[Scaled]| -> Vec<Scaled> { weight.iter().enumerate().map(|(t, &d)| powers.get(t) / d).collect() };
-        let (now, before) = (over(&means.weight[1..]), over(&means.weight[..steps]));
-        let blended = if plan.policies[policy].estimators.contains(&Estimator::Magic) { steps } else { 0 };
+        let over = |weight: &[Scaled]| StepTable::new(weight.iter().enumerate().map(|(t, &d)| powers.get(t) / d));
+        (tables.over_weight, tables.over_previous_weight) = (over(&weight[1..]), over(&weight[..steps]));
+        drop((weight, powers));
+        let asks = |estimator: Estimator| policy.estimators.contains(&estimator);
         let at = |means: &[Mean], t: usize| means.get(t).map_or(Scaled::ZERO, |mean| mean[0]);
-        Self {
-            step_wis_tail: suffix_sums(steps, |t| now[t] * at(&means.reward, t)),
-            wdr_tail: suffix_sums(steps, |t| now[t] * at(&means.residual, t) + before[t] * at(&means.value, t)),
-            segments: Segments::new(blended, |t| now[t] * at(&means.residual, t), |t| before[t] * at(&means.value, t)),
-            mean_reward: padded(&means.reward, steps),
-            mean_residual: padded(&means.residual, steps),
-            mean_value: padded(&means.value, steps),
-            over_weight: StepTable::new(now),
-            over_previous_weight: StepTable::new(before),
-            wis,
+        let (now, before) = (&tables.over_weight, &tables.over_previous_weight);
+        if asks(Estimator::StepWis) {
+            tables.step_wis_tail = suffix_sums(steps, |t| now.get(t) * at(&reward, t));
+            tables.mean_reward = padded(&reward, steps);
         }
+        drop(reward);
+        let owed = |t: usize| now.get(t) * at(&residual, t);
+        let model = |t: usize| before.get(t) * at(&value, t);
+        if asks(Estimator::Wdr) {
+            tables.wdr_tail = suffix_sums(steps, |t| owed(t) + model(t));
+        }
+        tables.segments = Segments::new(if asks(Estimator::Magic) { steps } else { 0 }, owed, model);
+        if asks(Estimator::Wdr) || asks(Estimator::Magic) {
+            tables.mean_residual = padded(&residual, steps);
+            drop(residual);
+            tables.mean_value = padded(&value, steps);
+        }
+        tables
     }
 }
 

@@ -107,8 +107,15 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// From the sums of the first pass, its normalisers, and the sums of the second where there was one.
-    pub fn new(plan: &Plan, first: &Accumulators, normalisers: &Normalisers, second: Option<&Accumulators>) -> Self {
+    /// From the sums of the first pass, what they tell of the weights of each policy, the normalisers, and the sums of
+    /// the second pass where there was one.
+    pub fn new(
+        plan: &Plan,
+        first: &Accumulators,
+        diagnoses: Vec<Option<Diagnosis>>,
+        normalisers: &Normalisers,
+        second: Option<&Accumulators>,
+    ) -> Self {
         let n = first.episodes();
         let mut estimates = vec![];
         for (p, policy) in plan.policies.iter().enumerate() {
@@ -179,17 +186,16 @@ impl Outcome {
                 estimates.push(estimate);
             }
         }
-        let weights = plan.policies.iter().zip(&first.policies).map(|(policy, sums)| {
+        let weights = first.policies.iter().zip(diagnoses).map(|(sums, diagnosis)| {
             let weights = sums.weights();
             let total = weights.total().value();
             let share = if total.is_zero() { Scaled::ZERO } else { weights.largest() / total };
-            let watched = plan.watches(policy, Pass::First);
             Weights {
                 ess: weights.effective_size(),
                 largest_share: share.lossy_f64(),
                 mean: weights.mean(n).lossy_f64(),
                 dead_from: sums.dead_from(),
-                diagnosis: watched.then(|| Diagnosis::new(plan, policy, sums, &first.lengths)),
+                diagnosis,
             }
         });
         Self {
@@ -225,8 +231,7 @@ impl Outcome {
 /// `magic`, whose value too needs the sums of the second pass.
 fn magic(plan: &Plan, normalisers: &Normalisers, second: &Accumulators, policy: usize) -> Option<Estimate> {
     let (lengths, returns) = normalisers.returns(policy, plan.discount)?;
-    let Blend { shares, value, std_error } =
-        Blend::new(&returns, &mut second.policies[policy].gram.clone(), normalisers.episodes);
+    let Blend { shares, value, std_error } = Blend::new(&returns, &second.policies[policy].gram, normalisers.episodes);
     let (value, std_error) = (value.into(), std_error.map(Number::from));
     let (estimator, blend) = (Estimator::Magic, Some(lengths.into_iter().zip(shares).collect()));
     let (extremes, concentration, skewness, difference) = (None, None, None, None);

@@ -96,6 +96,9 @@ pub struct Plan {
     /// The first step of every episode, where an earlier reading has found it.
     #[serde(default)]
     pub first_step: Option<i64>,
+    /// Bytes that may be taken, None for any number.
+    #[serde(default)]
+    pub memory: Option<u64>,
 }
 
 /// The table in the place of γ^{t−1}.

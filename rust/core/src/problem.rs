@@ -110,7 +110,11 @@ impl Tally {
             self.rows += 1;
             self.last = problem.place;
         }
-        self.hashes.extend(problem.episode.as_ref().map(hash));
+        match &problem.episode {
+            Some(id) => drop(self.hashes.insert(hash(id))),
+            None if problem.kind == Kind::Reappears => self.others += 1, // its id is known where it stands in the log
+            None => {}
+        }
         if self.examples.len() < EXAMPLES {
             self.examples.push(problem.clone());
         }

@@ -1,5 +1,7 @@
 //! A number for each step that all trajectories share, such as γ^{t−1}: eight at a time, with a power of two a block.
 
+use std::collections::BTreeMap;
+
 use crate::block::{Block, Eight, LANES};
 use crate::scaled::Scaled;
 
@@ -34,44 +36,59 @@ pub struct StepTable {
     forms: Vec<Form>,
     /// Of each block, the first one after it that is stored otherwise.
     ends: Vec<usize>,
-    entries: Vec<Scaled>,
+    /// The entries of the blocks that one exponent does not serve.
+    unequal: BTreeMap<usize, [Scaled; LANES]>,
+    len: usize,
 }
 
 impl StepTable {
+    /// Bytes that a step takes.
+    pub const BYTES: u64 = ((size_of::<Eight>() + size_of::<Form>() + size_of::<usize>()) / LANES) as u64;
+
     /// The table of the given entries.
-    pub fn new(entries: Vec<Scaled>) -> Self {
-        let (values, forms): (Vec<Eight>, Vec<Form>) = entries.chunks(LANES).map(block).unzip();
-        let mut ends = vec![forms.len(); forms.len()];
-        for b in (1..forms.len()).rev() {
-            ends[b - 1] = if forms[b - 1] == forms[b] { ends[b] } else { b };
+    pub fn new(entries: impl ExactSizeIterator<Item = Scaled>) -> Self {
+        let (len, mut entries) = (entries.len(), entries);
+        let blocks = len.div_ceil(LANES);
+        let mut table =
+            Self { values: Vec::with_capacity(blocks), forms: Vec::with_capacity(blocks), len, ..Self::default() };
+        for b in 0..blocks {
+            let entries = std::array::from_fn(|_| entries.next().unwrap_or(Scaled::ZERO));
+            let (values, form) = block(&entries);
+            table.values.push(values);
+            table.forms.push(form);
+            if !form.tame {
+                table.unequal.insert(b, entries);
+            }
         }
-        Self { values, forms, ends, entries }
+        table.ends = vec![blocks; blocks];
+        for b in (1..blocks).rev() {
+            table.ends[b - 1] = if table.forms[b - 1] == table.forms[b] { table.ends[b] } else { b };
+        }
+        table
     }
 
     /// γ^{t−1} for t = 1, …, steps. Each power is rounded once: products carry twice the digits.
     pub fn discounts(discount: f64, steps: usize) -> Self {
-        let steps = steps.next_multiple_of(LANES);
-        let mut entries = Vec::with_capacity(steps);
         let (mut power, mut error) = (Scaled::ONE, Scaled::ZERO);
         let gamma = Scaled::from(discount);
-        for _ in 0..steps {
-            entries.push(power + error);
+        Self::new((0..steps.next_multiple_of(LANES)).map(|_| {
+            let entry = power + error;
             let [high, low] = crate::sum::product(power, gamma);
             let (rounded, rest) = (high + low, low + error * gamma);
             error = (high - rounded) + rest;
             power = rounded;
-        }
-        Self::new(entries)
+            entry
+        }))
     }
 
     /// Number of entries.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.len
     }
 
     /// True if there is no entry.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.len == 0
     }
 
     /// The entries from block b on, `count` blocks at most; block b starts with step 8b+1.
@@ -88,17 +105,21 @@ impl StepTable {
 
     /// The entry with index t−1.
     pub fn get(&self, index: usize) -> Scaled {
-        self.entries.get(index).copied().unwrap_or(Scaled::ZERO)
+        let (b, j) = (index / LANES, index % LANES);
+        match (self.forms.get(b), self.unequal.get(&b)) {
+            (Some(_), Some(entries)) => entries[j],
+            (Some(form), None) => Scaled::new(self.values[b][j], form.exponent),
+            (None, _) => Scaled::ZERO,
+        }
     }
 }
 
-fn block(entries: &[Scaled]) -> (Eight, Form) {
+fn block(entries: &[Scaled; LANES]) -> (Eight, Form) {
     let exponents = || entries.iter().filter(|x| !x.is_zero()).map(|x| x.exponent());
     let largest = exponents().max().unwrap_or(0);
     let exponent = if largest.abs() <= PLAIN { 0 } else { largest };
     let tame = exponents().all(|e| e >= largest - SPREAD);
-    let value = |j: usize| entries.get(j).map_or(0.0, |x| x.relative_to(exponent));
-    (std::array::from_fn(value), Form { exponent, tame })
+    (entries.map(|x| x.relative_to(exponent)), Form { exponent, tame })
 }
 
 #[cfg(test)]

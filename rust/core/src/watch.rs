@@ -65,10 +65,10 @@ impl Watch {
     }
 
     /// Adds all of another set.
-    pub fn merge(&mut self, mut other: Self) {
-        self.squared_weight.merge(&mut other.squared_weight);
-        self.ratio.merge(&mut other.ratio);
-        self.squared_excess.merge(&mut other.squared_excess);
+    pub fn merge(&mut self, other: Self) {
+        self.squared_weight.merge(other.squared_weight);
+        self.ratio.merge(other.ratio);
+        self.squared_excess.merge(other.squared_excess);
         self.control.merge(&other.control);
         self.largest.merge(other.largest);
         self.cut_off.merge(other.cut_off);
@@ -98,6 +98,12 @@ impl Watch {
             self.ratio.add_one(index, rho.0[j]);
             self.squared_excess.add_one(index, squared.0[j]);
         }
+    }
+
+    /// Lets go of the sums over steps.
+    pub fn forget_steps(&mut self) {
+        (self.squared_weight, self.ratio, self.squared_excess) = Default::default();
+        self.cut_off.reward = StepSums::default();
     }
 
     fn grow(&mut self, blocks: usize) {

@@ -1,6 +1,6 @@
 //! The form in which states travel between processes: a name, a version, a checksum, the content.
 //!
-//!     "offpol" 00 03 | crc32 of the rest | stamp | state        (postcard)
+//!     "offpol" 00 04 | crc32 of the rest | stamp | state        (postcard)
 //!
 //! Decoding runs no code and trusts no length: what does not fit is an error. The checksum finds accidents on the way and the
 //! stamp finds states that belong elsewhere; [`crate::fit`] then sees to it that the parts of a state fit together. None of
@@ -11,7 +11,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::stamp::Stamp;
 
 const MAGIC: &[u8; 7] = b"offpol\x00";
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// Why bytes are not a state that can be used here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,11 +25,12 @@ impl NotAState {
 
 /// Encodes a value.
 pub fn encode(value: &impl Serialize) -> Result<Vec<u8>, NotAState> {
-    let content = postcard::to_stdvec(value).map_err(|_| NotAState::because("the state cannot be encoded"))?;
-    let mut bytes = MAGIC.to_vec();
-    bytes.push(VERSION);
-    bytes.extend_from_slice(&crc32fast::hash(&content).to_le_bytes());
-    bytes.extend_from_slice(&content);
+    let head = [&MAGIC[..], &[VERSION], &[0; 4]].concat();
+    let start = head.len();
+    let encoded = postcard::to_extend(value, head);
+    let mut bytes = encoded.map_err(|_| NotAState::because("the state cannot be encoded"))?;
+    let checksum = crc32fast::hash(&bytes[start..]);
+    bytes[start - 4..start].copy_from_slice(&checksum.to_le_bytes());
     Ok(bytes)
 }
 

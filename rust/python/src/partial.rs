@@ -1,9 +1,13 @@
 //! Partial results, what a whole log adds up to, and the way between them.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use numpy::{IntoPyArray, PyArray1};
 use offpolicy_core::accumulators::Accumulators;
+use offpolicy_core::diagnosis::{BySteps, Diagnosis, diagnose};
 use offpolicy_core::fit;
 use offpolicy_core::ids::Id;
-use offpolicy_core::normalisers::Normalisers;
+use offpolicy_core::normalisers::{NoWeight, Normalisers};
 use offpolicy_core::outcome::Outcome;
 use offpolicy_core::plan::Pass;
 use offpolicy_core::scan::{self, Join, Scan};
@@ -16,12 +20,12 @@ use pyo3::types::PyBytes;
 use crate::errors::{Failure, bad_state, caught, shielded};
 use crate::workers::Job;
 
-/// What a part of a log adds up to, and what it was made for.
+/// What a part of a log adds up to, and what it was made for; nothing once it has been added to the whole.
 #[pyclass(frozen, module = "offpolicy._core")]
 pub struct Partial {
     stamp: Stamp,
     extents: Vec<Extent>,
-    partial: scan::Partial,
+    partial: Mutex<scan::Partial>,
 }
 
 /// Source, fingerprint of the log, first row and number of rows.
@@ -34,7 +38,11 @@ fn read(extent: &Extent) -> Read {
 impl Partial {
     /// What a job has read.
     pub fn new(job: &Job, extents: Vec<Extent>, partial: scan::Partial) -> Self {
-        Self { stamp: job.stamp.clone(), extents, partial }
+        Self { stamp: job.stamp.clone(), extents, partial: Mutex::new(partial) }
+    }
+
+    fn get(&self) -> MutexGuard<'_, scan::Partial> {
+        self.partial.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -43,7 +51,7 @@ impl Partial {
     /// Bytes with a version, a checksum and a stamp.
     fn encode<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         shielded(|| {
-            let bytes = wire::encode(&(&self.stamp, (&self.extents, &self.partial))).map_err(bad_state)?;
+            let bytes = wire::encode(&(&self.stamp, (&self.extents, &*self.get()))).map_err(bad_state)?;
             Ok(PyBytes::new(py, &bytes))
         })
     }
@@ -51,6 +59,9 @@ impl Partial {
 
 /// Ids of trajectories, and their values where f64 holds them.
 type Values = (Vec<Py<PyAny>>, Vec<Option<f64>>);
+
+/// Numbers by step: ESS_t, mean weight, mean ratio and mean squared ratio; NaN where no f64 holds them.
+type Steps<'py> = [Bound<'py, PyArray1<f64>>; 4];
 
 /// Adds up the parts of a log.
 #[pyclass(module = "offpolicy._core")]
@@ -75,7 +86,7 @@ impl Merger {
     fn add(&mut self, py: Python<'_>, partial: PyRef<'_, Partial>) -> PyResult<Vec<Read>> {
         shielded(|| {
             self.job.stamp.check(&partial.stamp).map_err(Failure::Internal)?;
-            let part = partial.partial.clone();
+            let part = std::mem::take(&mut *partial.get());
             py.detach(|| self.scan.merge(&mut self.join, part));
             Ok(partial.extents.iter().map(read).collect())
         })
@@ -101,8 +112,11 @@ impl Merger {
         self.shielded(|merger| {
             let (scan, join) =
                 (std::mem::replace(&mut merger.scan, merger.job.scan()), std::mem::take(&mut merger.join));
-            let partial = py.detach(|| scan.finish(join));
-            Ok(Whole { job: merger.job.clone(), partial, travelled: merger.travelled })
+            let (partial, taken) = py.detach(|| {
+                let taken = scan.taken(&join);
+                (scan.finish(join), taken)
+            });
+            Ok(Whole { job: merger.job.clone(), partial, taken, digest: None, travelled: merger.travelled })
         })
     }
 }
@@ -131,7 +145,18 @@ fn blame<T>(travelled: bool, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> 
 pub struct Whole {
     job: Job,
     partial: scan::Partial,
+    /// Bytes of the ids and of rows that waited for the beginning of their trajectory.
+    taken: u64,
+    digest: Option<Digest>,
     travelled: bool,
+}
+
+/// What is kept of the sums over steps.
+struct Digest {
+    normalisers: Py<PyBytes>,
+    diagnoses: Vec<Option<Diagnosis>>,
+    steps: Vec<Option<BySteps>>,
+    has_nan: bool,
 }
 
 #[pymethods]
@@ -140,6 +165,17 @@ impl Whole {
     #[getter]
     fn episodes(&self) -> u64 {
         self.partial.sums.episodes()
+    }
+
+    /// Where the limit of memory was too small: the steps of the longest trajectory, and the bytes that suffice for the log
+    /// where so many threads read it.
+    fn too_large(&self, threads: u64) -> Option<(u64, u64)> {
+        let (plan, sums) = (&self.job.spec.plan, &self.partial.sums);
+        let (steps, others) = (sums.longest(), self.taken + sums.bytes_by_trajectory());
+        let needed = |readers: u64| plan.bytes_for(self.job.pass, steps, readers).saturating_add(others);
+        let too_much = |needed: &u64| plan.memory.is_some_and(|limit| *needed > limit);
+        let least = (1..=threads).map(needed).find(too_much).unwrap_or_else(|| needed(threads + 1));
+        self.partial.too_large.then_some((steps, least))
     }
 
     /// Rows, a sum over the ids and lengths of the episodes, and the names of the columns read with the sums of their bits.
@@ -179,37 +215,42 @@ impl Whole {
     }
 
     /// What the second pass reads; raises `NoWeight` with the index of the policy and the step.
-    fn normalisers<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        blame(self.travelled, || {
-            let tame = !self.partial.wild;
-            let normalisers = Normalisers::new(&self.job.spec.plan, &mut self.partial.sums, tame)
-                .map_err(|none| PyValueError::new_err((none.policy, none.step)))?;
-            let bytes = wire::encode(&(Normalisers::KIND, &normalisers)).map_err(bad_state)?;
-            Ok(PyBytes::new(py, &bytes))
-        })
+    fn normalisers(&mut self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
+        blame(self.travelled, || Ok(self.digest(py)?.normalisers.clone_ref(py)))
     }
 
     /// Estimates and standard errors, as JSON.
-    fn outcome(&self, normalisers: &[u8], second: Option<PyRef<'_, Whole>>) -> PyResult<String> {
+    fn outcome(&mut self, py: Python<'_>, normalisers: &[u8], second: Option<PyRef<'_, Whole>>) -> PyResult<String> {
         let travelled = self.travelled || second.as_ref().is_some_and(|second| second.travelled);
         blame(travelled, || {
-            let plan = &self.job.spec.plan;
-            let normalisers = crate::workers::normalisers(normalisers, plan)?;
             let second: Option<&Accumulators> = second.as_ref().map(|whole| &whole.partial.sums);
-            let fits = |sums: &Accumulators, pass: Pass| {
-                let moments = sums.policies.iter().map(|own| own.moments.len());
-                moments.eq(plan.policies.iter().map(|policy| plan.work(policy, pass).len()))
-            };
-            if !fits(&self.partial.sums, Pass::First) || !second.is_none_or(|sums| fits(sums, Pass::Second)) {
+            if !self.fits(Pass::First, &self.partial.sums) || !second.is_none_or(|sums| self.fits(Pass::Second, sums)) {
                 return Err(
                     Failure::Internal("an outcome is made of a first and a second pass of one plan".into()).into()
                 );
             }
-            let outcome = Outcome::new(plan, &self.partial.sums, &normalisers, second);
-            if travelled && outcome.has_nan() {
+            let digest = self.digest(py)?;
+            let (diagnoses, has_nan) = (digest.diagnoses.clone(), digest.has_nan);
+            let plan = &self.job.spec.plan;
+            let normalisers = crate::workers::normalisers(normalisers, plan)?;
+            let outcome = Outcome::new(plan, &self.partial.sums, diagnoses, &normalisers, second);
+            if travelled && (has_nan || outcome.has_nan()) {
                 return Err(Failure::State("states that came through map= are not the sums of a log".into()).into());
             }
             json(&outcome)
+        })
+    }
+
+    /// How the weights of a policy fare from step to step, where they are watched; given away once.
+    fn steps<'py>(&mut self, py: Python<'py>, policy: usize) -> PyResult<Option<Steps<'py>>> {
+        blame(self.travelled, || {
+            let found = self.digest(py)?.steps.get_mut(policy).and_then(Option::take);
+            let array = |mut numbers: Vec<f64>| {
+                numbers.iter_mut().filter(|x| x.is_infinite()).for_each(|x| *x = f64::NAN);
+                numbers.into_pyarray(py)
+            };
+            let columns = |by: BySteps| [by.ess, by.mean_weight, by.mean_ratio, by.mean_squared_ratio];
+            Ok(found.map(|found| columns(found).map(array)))
         })
     }
 
@@ -230,6 +271,31 @@ impl Whole {
 }
 
 impl Whole {
+    /// Reads the sums over steps once, and lets go of them.
+    fn digest(&mut self, py: Python<'_>) -> PyResult<&mut Digest> {
+        if self.digest.is_none() {
+            let (plan, sums) = (&self.job.spec.plan, &mut self.partial.sums);
+            let none = |none: NoWeight| PyValueError::new_err((none.policy, none.step));
+            Normalisers::need_weights(plan, sums).map_err(none)?;
+            let mut diagnoses = diagnose(plan, sums);
+            let normalisers = Normalisers::new(plan, sums, !self.partial.wild).map_err(none)?;
+            let normalisers = wire::encode(&(Normalisers::KIND, &normalisers)).map_err(bad_state)?;
+            let normalisers = PyBytes::new(py, &normalisers).unbind();
+            let has_nan = diagnoses.iter().flatten().any(Diagnosis::has_nan);
+            let steps = |found: &mut Option<Diagnosis>| found.as_mut().map(|found| std::mem::take(&mut found.steps));
+            let steps = diagnoses.iter_mut().map(steps).collect();
+            self.digest = Some(Digest { normalisers, diagnoses, steps, has_nan });
+        }
+        self.digest.as_mut().ok_or_else(|| Failure::Internal("there is no digest".into()).into())
+    }
+
+    /// True where sums are of as much as a pass of the plan computes.
+    fn fits(&self, pass: Pass, sums: &Accumulators) -> bool {
+        let plan = &self.job.spec.plan;
+        let moments = sums.policies.iter().map(|own| own.moments.len());
+        moments.eq(plan.policies.iter().map(|policy| plan.work(policy, pass).len()))
+    }
+
     fn cuts(&self) -> impl Iterator<Item = (&u64, &scan::Cut)> {
         let horizon = self.job.spec.plan.horizon.unwrap_or_else(|| self.partial.sums.longest());
         self.partial.truncated.range(..horizon)

@@ -7,7 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use offpolicy_core::engine::Engine;
-use offpolicy_core::normalisers::Normalisers;
+use offpolicy_core::memory::Budget;
+use offpolicy_core::normalisers::{Normalisers, Tables};
 use offpolicy_core::plan::{Pass, Plan};
 use offpolicy_core::scan::{self, Join, Scan};
 use offpolicy_core::stamp::Stamp;
@@ -63,8 +64,12 @@ pub struct Job {
     pub stamp: Stamp,
     /// Which pass.
     pub pass: Pass,
-    /// What the first pass found.
-    pub normalisers: Option<Arc<Normalisers>>,
+    /// The tables made of what the first pass found, which all readers share …
+    tables: Tables,
+    /// … as they share the limit of memory, …
+    budget: Arc<Budget>,
+    /// … and whether it saw only values of ordinary magnitude.
+    tame: bool,
     /// Number of threads.
     pub threads: usize,
     /// Called with the rows read so far.
@@ -92,15 +97,23 @@ impl Job {
     ) -> PyResult<Self> {
         let pass = serde_json::from_str(&format!("{pass:?}")).map_err(|error| Failure::Internal(error.to_string()))?;
         let (stamp, spec) = (Stamp::new(spec, pass, normalisers), Spec::parse(spec)?);
-        let normalisers = normalisers.map(|bytes| self::normalisers(bytes, &spec.plan)).transpose()?.map(Arc::new);
-        let (threads, progress) = (threads.clamp(1, MOST_THREADS), progress.map(Arc::new));
-        Ok(Self { spec, stamp, pass, normalisers, threads, progress })
+        let normalisers = normalisers.map(|bytes| self::normalisers(bytes, &spec.plan)).transpose()?;
+        Ok(Self {
+            tame: normalisers.as_ref().is_some_and(|normalisers| normalisers.tame),
+            tables: Tables::new(&spec.plan, normalisers),
+            budget: Arc::new(Budget::new(spec.plan.memory)),
+            spec,
+            stamp,
+            pass,
+            threads: threads.clamp(1, MOST_THREADS),
+            progress: progress.map(Arc::new),
+        })
     }
 
     /// A reader for this pass.
     pub fn scan(&self) -> Scan {
-        let tame = self.normalisers.as_ref().is_some_and(|normalisers| normalisers.tame);
-        Scan::new(Engine::new(self.spec.plan.clone(), self.pass, self.normalisers.as_deref()), tame)
+        let (tables, budget) = (self.tables.clone(), self.budget.clone());
+        Scan::new(Engine::with_tables(self.spec.plan.clone(), self.pass, tables, budget), self.tame)
     }
 
     /// Runs `work` on every thread until each returns, and adds up what they read.

@@ -3,6 +3,7 @@
 mod terms;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::accumulators::{Accumulators, TrajectoryValue};
 use crate::block::{Block, Eight, LANES};
@@ -10,6 +11,7 @@ use crate::episode::{Open, PolicyState};
 use crate::estimators::{Estimator, is, reg};
 use crate::fold::Piece;
 use crate::inspect::inspect;
+use crate::memory::Budget;
 use crate::normalisers::{Normalisers, Tables};
 use crate::plan::{Pass, Plan, Policy, Ratio, StepForm, Work};
 use crate::ratios::{Mixed, Quotients, Ratios};
@@ -31,8 +33,14 @@ pub struct Engine {
     step_forms: Vec<Vec<StepForm>>,
     needed: Vec<bool>,
     tables: Tables,
-    /// The longest trajectory that the tables of a later pass reach to.
-    reach: Option<u64>,
+    /// The limit of memory, and true once it was too small.
+    pub budget: Arc<Budget>,
+    /// See there.
+    pub too_large: bool,
+    /// What a step takes now, and when the log has been read.
+    bytes: [u64; 2],
+    /// Blocks that have been counted.
+    counted: usize,
     arch: pulp::Arch,
     /// Policies that are watched.
     watched: Vec<bool>,
@@ -67,6 +75,12 @@ impl<'a> Rows<'a> {
 impl Engine {
     /// An engine for one pass over (a part of) a log.
     pub fn new(plan: Plan, pass: Pass, normalisers: Option<&Normalisers>) -> Self {
+        let (tables, budget) = (Tables::new(&plan, normalisers.cloned()), Arc::new(Budget::new(plan.memory)));
+        Self::with_tables(plan, pass, tables, budget)
+    }
+
+    /// The same with tables and a limit of memory that it may share with others.
+    pub fn with_tables(plan: Plan, pass: Pass, tables: Tables, budget: Arc<Budget>) -> Self {
         let work: Vec<Vec<Work>> = plan.policies.iter().map(|policy| plan.work(policy, pass)).collect();
         let watched: Vec<bool> = plan.policies.iter().map(|policy| plan.watches(policy, pass)).collect();
         Self {
@@ -74,8 +88,11 @@ impl Engine {
             needed: needed(&plan, pass, &work),
             work,
             step_forms: plan.policies.iter().map(|policy| plan.step_forms(policy, pass)).collect(),
-            tables: Tables::new(&plan, normalisers),
-            reach: normalisers.map(Normalisers::longest),
+            tables,
+            budget,
+            too_large: false,
+            bytes: [plan.bytes_by_step(pass), plan.bytes_after(pass)],
+            counted: 0,
             arch: pulp::Arch::new(),
             keeps_rho: bases(&plan).iter().zip(&watched).map(|(base, watched)| base | watched).collect(),
             watched,
@@ -91,7 +108,13 @@ impl Engine {
 
     /// How long a trajectory may be: H if it is given, and in a later pass no longer than in the first.
     pub fn longest(&self) -> Option<u64> {
-        self.plan.horizon.into_iter().chain(self.reach).min()
+        self.plan.horizon.into_iter().chain(self.tables.reach).min()
+    }
+
+    /// Adds the sums of another part of the log, in memory that has been counted.
+    pub fn merge(&mut self, sums: Accumulators) {
+        self.sums.merge(sums);
+        self.counted = self.counted.max(self.sums.blocks());
     }
 
     /// Adds rows to a trajectory; `last` if none follow.
@@ -141,13 +164,28 @@ impl Engine {
     }
 
     fn fold(&mut self, open: &mut Open, rows: &Rows) {
-        self.tables.grow(self.plan.discount, rows.block + rows.len / LANES);
+        let blocks = rows.block + rows.len / LANES;
+        if self.too_large || blocks > self.counted && !self.count(blocks) {
+            return;
+        }
+        self.tables.grow(self.plan.discount, blocks);
         let arch = self.arch;
         for p in 0..self.plan.policies.len() {
             if self.needed[p] {
                 arch.dispatch(FoldPolicy { engine: self, p, state: &mut open.policies[p], rows });
             }
         }
+    }
+
+    /// Counts the memory that so many blocks of steps take; false where it is too much.
+    #[cold]
+    fn count(&mut self, blocks: usize) -> bool {
+        let (steps, more) = ((blocks * LANES) as u64, ((blocks - self.counted) * LANES) as u64);
+        let [now, after] = self.bytes;
+        let fits = self.budget.take(more.saturating_mul(now)) & self.budget.take_longest(steps, after);
+        self.counted = blocks;
+        self.too_large |= !fits;
+        fits
     }
 
     #[inline(always)]

@@ -160,7 +160,7 @@ pub struct Blend {
 
 impl Blend {
     /// Of the returns g_j and the sums of ψ_j ψ_k over n trajectories. Of a single one nothing is known but WDR.
-    pub fn new(returns: &[Scaled], gram: &mut Gram, n: u64) -> Self {
+    pub fn new(returns: &[Scaled], gram: &Gram, n: u64) -> Self {
         let last = returns.len() - 1;
         if n < 2 {
             let mut shares = vec![0.0; returns.len()];
@@ -168,7 +168,7 @@ impl Blend {
             return Self { shares, value: returns[last], std_error: None };
         }
         let divisor = Exact::integer(n).times(&Exact::integer(n - 1));
-        let mut covariance = |j: usize, k: usize| gram.get(j, k).exact().divide(&divisor);
+        let covariance = |j: usize, k: usize| gram.get(j, k).exact().divide(&divisor);
         let covariance: Vec<Vec<Scaled>> = (0..=last).map(|j| (0..=last).map(|k| covariance(j, k)).collect()).collect();
         let half = covariance[last][last].sqrt() * QUANTILE.into();
         let bias: Vec<Scaled> = returns.iter().map(|&g| ((g - returns[last]).abs() - half).positive()).collect();
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn by_hand() {
         // Ω̂ = (1 0; 0 1), g_0 outside the interval 3 ∓ 1.645 by b = 7 − 1.645: x_0 = 1 / (2 + b²).
-        let blend = Blend::new(&[(-4.0).into(), 3.0.into()], &mut gram(&[[1.0, 1.0], [1.0, -1.0]]), 2);
+        let blend = Blend::new(&[(-4.0).into(), 3.0.into()], &gram(&[[1.0, 1.0], [1.0, -1.0]]), 2);
         let share = 1.0 / (2.0 + (7.0 - QUANTILE).powi(2));
         assert!((blend.shares[0] / share - 1.0).abs() < 1e-15);
         assert!((blend.value.lossy_f64() - (3.0 - 7.0 * share)).abs() < 1e-15);
@@ -230,24 +230,24 @@ mod tests {
 
     #[test]
     fn a_model_without_variance_inside_the_interval_is_the_blend() {
-        let blend = Blend::new(&[2.5.into(), 3.0.into()], &mut gram(&[[0.0, 1.0], [0.0, -1.0]]), 2);
+        let blend = Blend::new(&[2.5.into(), 3.0.into()], &gram(&[[0.0, 1.0], [0.0, -1.0]]), 2);
         assert_eq!((blend.value, blend.std_error), (2.5.into(), Some(Scaled::ZERO)));
     }
 
     #[test]
     fn without_any_variance_it_is_wdr() {
-        let blend = Blend::new(&[2.5.into(), 3.0.into()], &mut gram(&[[0.0, 0.0], [0.0, 0.0]]), 2);
+        let blend = Blend::new(&[2.5.into(), 3.0.into()], &gram(&[[0.0, 0.0], [0.0, 0.0]]), 2);
         assert_eq!((blend.value, blend.std_error), (3.0.into(), Some(Scaled::ZERO)));
-        assert_eq!(Blend::new(&[2.5.into(), 3.0.into()], &mut gram(&[[5.0, 6.0]]), 1).value, 3.0.into());
+        assert_eq!(Blend::new(&[2.5.into(), 3.0.into()], &gram(&[[5.0, 6.0]]), 1).value, 3.0.into());
     }
 
     #[test]
     fn magnitudes_beyond_f64_change_no_share() {
         let far = |x: f64| Scaled::new(x, 5000);
-        let near = Blend::new(&[0.0.into(), 1.0.into()], &mut gram(&[[1.0, 2.0], [0.5, -1.0]]), 2);
+        let near = Blend::new(&[0.0.into(), 1.0.into()], &gram(&[[1.0, 2.0], [0.5, -1.0]]), 2);
         let mut wide = Gram::default();
         [[1.0, 2.0], [0.5, -1.0]].iter().for_each(|v| wide.add_scaled(&v.map(far)));
-        let blend = Blend::new(&[far(0.0), far(1.0)], &mut wide, 2);
+        let blend = Blend::new(&[far(0.0), far(1.0)], &wide, 2);
         assert_eq!(blend.shares, near.shares);
         assert_eq!(blend.value.relative_to(5000), near.value.lossy_f64());
         assert_eq!(blend.std_error.unwrap().relative_to(5000), near.std_error.unwrap().lossy_f64());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Partial, Scan};
 use crate::episode::{Head, Open};
-use crate::ids::Id;
+use crate::ids::{Id, Ids};
 use crate::problem::Kind;
 
 /// Heads and tails that wait for each other.
@@ -41,6 +41,7 @@ impl Scan {
             self.problem(Kind::Reappears, Some(head.place), Some(&head.id), Some(head.first_step), value);
         }
         (open.ending, open.last) = (head.ending, head.last);
+        self.engine.budget.give_back(head.bytes());
         if self.broken() || head.rows.first().is_some_and(|rows| rows.len() as u64 != head.steps) {
             open.steps += head.steps;
         } else {
@@ -61,7 +62,7 @@ impl Scan {
             first.sort();
             for head in first.iter().filter_map(|key| join.heads.remove(key)).collect::<Vec<_>>() {
                 self.note_first_step(1, head.place, &head.id);
-                self.partial.ids.push(&head.id, head.place);
+                self.note_id(&head.id, head.place);
                 let open = self.open(head.id.clone(), head.place, 1);
                 self.connect(&mut join, open, head);
             }
@@ -73,6 +74,7 @@ impl Scan {
         self.report_pieces();
         self.report_whole();
         self.partial.problems.kept.sort();
+        self.partial.ids = Ids::default();
         self.into_partial(join)
     }
 

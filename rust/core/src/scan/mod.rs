@@ -104,6 +104,10 @@ pub struct Partial {
     pub wild: bool,
     /// What was read.
     pub content: Content,
+    /// The limit of memory was too small; then only the lengths of trajectories are right.
+    pub too_large: bool,
+    /// Bytes that were not taken after that, for ids and rows.
+    pub untaken: u64,
     /// Beginnings that have not been found.
     pub heads: Vec<Head>,
     /// Episodes that may go on elsewhere.
@@ -131,6 +135,8 @@ pub struct Scan {
     unit_is_new: bool,
     spare: Option<Open>,
     tame: bool,
+    /// Bytes that have been counted.
+    counted: u64,
     arch: pulp::Arch,
 }
 
@@ -139,8 +145,8 @@ impl Scan {
     pub fn new(engine: Engine, tame: bool) -> Self {
         let (current, partial, arch) = (Current::Nothing, Partial::default(), pulp::Arch::new());
         let crossing = engine.plan.crossing.iter().cloned().collect();
-        let (adds_bits, heads, tails, unit_is_new, spare) = (true, vec![], vec![], true, None);
-        Self { adds_bits, engine, partial, current, heads, tails, crossing, unit_is_new, spare, tame, arch }
+        let (adds_bits, heads, tails, unit_is_new, spare, counted) = (true, vec![], vec![], true, None, 0);
+        Self { adds_bits, engine, partial, current, heads, tails, crossing, unit_is_new, spare, tame, counted, arch }
     }
 
     /// True where an earlier pass has found the log in order: every episode in one piece.
@@ -148,8 +154,16 @@ impl Scan {
         self.engine.pass != Pass::First
     }
 
+    /// True where the limit of memory was too small, here or where a part was read.
+    pub fn too_large(&self) -> bool {
+        self.engine.too_large || self.partial.too_large
+    }
+
     fn broken(&self) -> bool {
-        self.engine.plan.check_only || !self.partial.problems.is_empty() || !self.partial.pieces.is_empty()
+        self.engine.plan.check_only
+            || self.too_large()
+            || !self.partial.problems.is_empty()
+            || !self.partial.pieces.is_empty()
     }
 
     /// Reads the next rows of the unit.
@@ -175,6 +189,23 @@ impl Scan {
             }
             rest = later;
         }
+        self.count();
+    }
+
+    /// Bytes of the ids, of rows that wait for their beginning, and of what was not taken of both.
+    pub fn taken(&self, join: &Join) -> u64 {
+        let heads: u64 = join.heads.values().map(Head::bytes).sum();
+        heads + self.partial.ids.bytes() + self.partial.untaken
+    }
+
+    /// Counts what the rows so far have added to the memory taken, beside the sums over steps.
+    fn count(&mut self) {
+        let bytes = self.partial.ids.bytes() + self.engine.sums.bytes_by_trajectory();
+        if bytes > self.counted {
+            let fits = self.engine.budget.take(bytes - self.counted);
+            self.partial.too_large |= !fits;
+            self.counted = bytes;
+        }
     }
 
     /// Ends the unit: its first and last trajectories, and those that cross files, wait in `join` for what comes before and
@@ -196,6 +227,7 @@ impl Scan {
 
     /// The sums and all that is wrong; what waits in `join` goes along.
     pub fn into_partial(mut self, join: Join) -> Partial {
+        self.partial.too_large = self.too_large();
         self.partial.sums = std::mem::take(&mut self.engine.sums);
         self.partial.heads = join.heads.into_values().collect();
         self.partial.tails = join.tails.into_values().collect();
@@ -204,10 +236,12 @@ impl Scan {
 
     /// Adds another part of the log.
     pub fn merge(&mut self, join: &mut Join, other: Partial) {
-        self.engine.sums.merge(other.sums);
+        self.engine.merge(other.sums);
+        self.partial.untaken += other.untaken;
         self.partial.ids.merge(other.ids);
         self.partial.wild |= other.wild;
         self.partial.content.merge(&other.content);
+        self.partial.too_large |= other.too_large;
         self.partial.problems.merge(self.engine.plan.problem_limit, other.problems);
         self.partial.pieces.merge(self.engine.plan.problem_limit, other.pieces);
         for (ours, theirs) in self.partial.first_steps.iter_mut().zip(other.first_steps) {
@@ -280,11 +314,16 @@ impl Scan {
         match &mut self.current {
             Current::Nothing => {}
             Current::Head(head) => {
-                if !broken {
+                let bytes = (rows.len() * size_of::<f64>() * head.rows.len()) as u64;
+                if self.engine.too_large || self.partial.too_large {
+                    self.partial.untaken += bytes;
+                } else if !broken && self.engine.budget.take(bytes) {
                     for (rows_of_slot, column) in head.rows.iter_mut().zip(batch.columns) {
                         rows_of_slot.extend_from_slice(&column[rows.clone()]);
                     }
                     head.tame &= tame;
+                } else if !broken {
+                    self.partial.too_large = true;
                 }
                 // After a problem the steps need not be consecutive: the last one tells what comes next.
                 head.steps = (last_step() + 1 - head.first_step).max(0).cast_unsigned();
@@ -315,7 +354,7 @@ impl Scan {
         }
         if begins {
             self.note_first_step(first_step, place, &id);
-            self.partial.ids.push(&id, place);
+            self.note_id(&id, place);
         } else {
             self.partial.pieces.push(self.engine.plan.problem_limit, place, &id, first_step);
         }
@@ -339,6 +378,18 @@ impl Scan {
                 open
             }
             None => Open::new(id, place, first_step, &self.engine.work, self.engine.plan.slots.len()),
+        }
+    }
+
+    /// What an earlier pass has found to be there once need not be looked for again.
+    fn note_id(&mut self, id: &Id, place: Place) {
+        if self.knows_log() {
+            return;
+        }
+        if self.too_large() {
+            self.partial.untaken += self.partial.ids.skip(id, place);
+        } else {
+            self.partial.ids.push(id, place);
         }
     }
 

@@ -19,7 +19,7 @@ impl Scan {
         let (repeated, count) = self.partial.ids.repeated(EPISODES.max(self.engine.plan.problem_limit));
         self.partial.problems.more(Kind::Reappears, count - repeated.len() as u64);
         for (id, place) in repeated {
-            self.problem(Kind::Reappears, Some(place), Some(&id), Some(first), None);
+            self.problem(Kind::Reappears, Some(place), id.as_ref(), Some(first), None);
         }
         let horizon = self.engine.plan.horizon.unwrap_or_else(|| self.engine.sums.longest());
         if !self.engine.plan.truncated_as_terminal {

@@ -2,6 +2,7 @@
 
 pub mod definition;
 
+use offpolicy_core::diagnosis::diagnose;
 use offpolicy_core::engine::Engine;
 use offpolicy_core::estimators::Estimator;
 use offpolicy_core::ids::Id;
@@ -112,9 +113,10 @@ impl Log {
         let plan = plan(discount, alphas);
         let mut first = self.pass(&plan, Pass::First, None, cuts, tree);
         assert!(first.problems.is_empty(), "{:?}", first.problems);
+        let diagnoses = diagnose(&plan, &mut first.sums);
         let normalisers = Normalisers::new(&plan, &mut first.sums, !first.wild).expect("the first episode has weight");
         let second = self.pass(&plan, Pass::Second, Some(&normalisers), cuts, tree);
-        Outcome::new(&plan, &first.sums, &normalisers, Some(&second.sums))
+        Outcome::new(&plan, &first.sums, diagnoses, &normalisers, Some(&second.sums))
     }
 
     /// The same in one part.
@@ -163,6 +165,7 @@ fn plan(discount: f64, alphas: &[f64]) -> Plan {
         paired: true,
         crossing: vec![],
         first_step: None,
+        memory: None,
     }
 }
 
