@@ -109,7 +109,7 @@ class Samples:
         target = next(target for target in self.plan.policies if target.name == policy)
         names = {role: target.models.get(role, self.plan.columns.reward) for role in roles}
         with polars_calls.reading(self.source):  # whose reader is stricter than ours
-            for frame in self._whole_episodes([*names.values()], self._ratio(target)):
+            for frame in self._whole_episodes([*names.values()], target):
                 yield from self._padded(frame, names, horizon)
 
     def _ratio(self, policy: Policy) -> pl.Expr:
@@ -126,18 +126,26 @@ class Samples:
         target, behavior = polars_calls.exactly([pair["target"], pair["behavior"]])
         return target.cast(pl.Float64) / behavior.cast(pl.Float64)
 
-    def _whole_episodes(self, names: list[str], ratio: pl.Expr) -> Iterator[pl.DataFrame]:
+    def _of_ratio(self, policy: Policy) -> list[str]:
+        """Return the columns that a policy's ratio is made of."""
+        form = policy.ratio or {}
+        if "mixture" in form:
+            return self._of_ratio(next(base for base in self.plan.policies if base.name == form["mixture"]["of"]))
+        return [*form.get("column", form.get("probabilities", {})).values()]
+
+    def _whole_episodes(self, names: list[str], policy: Policy) -> Iterator[pl.DataFrame]:
         """Rows of whole trajectories. The first and last of a batch, and those that cross files, wait."""
         key, step = self.plan.columns.episode, self.plan.columns.step
         keys, waiting = polars_calls.exactly([key, step]), []
         columns = [*keys, *(each.cast(pl.Float64) for each in polars_calls.exactly(list(dict.fromkeys(names))))]
-        for piece in self.source.pieces():
-            for frame in polars_calls.batches(piece.select(*columns, ratio.alias(_RATIO)), ROWS):
-                if not frame.is_empty():
-                    ids = frame[key]
-                    outer = (ids == ids[0]) | (ids == ids[-1]) | self.crossing.among(ids)
-                    waiting.append(frame.filter(outer))
-                    yield frame.filter(~outer)
+        wanted, ratio = dict.fromkeys([key, step, *names, *self._of_ratio(policy)]), self._ratio(policy)
+        for rows in self.source.read(list(wanted), ROWS):
+            if not rows.is_empty():
+                frame = rows.select(*columns, ratio.alias(_RATIO))
+                ids = frame[key]
+                outer = (ids == ids[0]) | (ids == ids[-1]) | self.crossing.among(ids)
+                waiting.append(frame.filter(outer))
+                yield frame.filter(~outer)
         yield pl.concat(waiting, how="vertical_relaxed").sort(keys)
 
     def _padded(self, frame: pl.DataFrame, names: dict[str, str], horizon: int | None) -> Iterator[Steps]:
