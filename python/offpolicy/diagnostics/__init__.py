@@ -136,11 +136,11 @@ def _policy(name: str, weights: dict[str, Any], outcome: dict[str, Any], lengths
         return row
     carried = np.flatnonzero(np.array(found["ess"]) >= ENOUGH)
     mean, error = found["control"] or (None, None)
-    spread = _spread(found, _running(n, lengths) / n)
+    running, v = _running(n, lengths) / n, _spread(found)
     return row | {
-        "predicted_ess": float(predicted.sizes(n, spread)[-1]),
-        "predicted_leaning": predicted.leaning(n, spread),
-        "enough_alpha": predicted.enough_alpha(n, spread, ENOUGH),
+        "predicted_ess": float(predicted.sizes(n, running, v)[-1]),
+        "predicted_leaning": predicted.leaning(n, running, v),
+        "enough_alpha": predicted.enough_alpha(n, running, v, ENOUGH),
         "carried_until": int(carried[-1]) + 1 if len(carried) else None,
         "k_hat": pareto.shape(np.array(found["largest"])),
         "k_limit": HEAVY,
@@ -160,7 +160,7 @@ def _steps(name: str, weights: dict[str, Any], n: int, lengths: pl.DataFrame) ->
         return pl.DataFrame(schema=STEPS)
     running = _running(n, lengths)
     columns = {key: found[key] for key in ("ess", "mean_weight", "mean_ratio", "mean_squared_ratio")}
-    columns["predicted_ess"] = predicted.sizes(n, _spread(found, running / n))
+    columns["predicted_ess"] = predicted.sizes(n, running / n, _spread(found))
     named = {"policy": name, "step": range(1, len(running) + 1), "running": running} | columns
     return pl.DataFrame({key: named[key] for key in STEPS}, STEPS)
 
@@ -173,9 +173,9 @@ def _running(n: int, lengths: pl.DataFrame) -> npt.NDArray[np.int64]:
     return running
 
 
-def _spread(found: dict[str, Any], running: Floats) -> Floats:
+def _spread(found: dict[str, Any]) -> Floats:
     mean, mean_square = (np.array(found[name], dtype=np.float64) for name in ("mean_ratio", "mean_squared_ratio"))
-    return predicted.spread(running, mean, mean_square)
+    return predicted.spread(mean, mean_square)
 
 
 def _moved(row: dict[str, Any], name: str, outcome: dict[str, Any]) -> dict[str, Any]:
