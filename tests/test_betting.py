@@ -63,7 +63,7 @@ def test_revenue_has_an_upper_end_of_its_own_size():
 def laws(draw):
     """Rewards within bounds that may be wider than they are, and weights within theirs."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n, most = draw(st.integers(10, 1500)), draw(st.sampled_from([1.1, 1.5, 4.0]))
+    n, most = draw(st.integers(200, 1500)), draw(st.sampled_from([1.1, 1.5, 4.0]))
     chance = 10 ** draw(st.floats(-3, 0))
     heavy = rng.random(n) < chance
     ratio = np.where(rng.random(n) < 1 / most, most, 10 ** draw(st.floats(-3, 0)) * rng.random(n))
@@ -73,8 +73,8 @@ def laws(draw):
     return log, op.Bounds(reward=(shift - draw(st.sampled_from([0.0, 0.5])), 1 + shift), ratio=most)
 
 
-@given(laws(), st.floats(1e-5, 0.4))
-def test_betting_is_never_wider_than_bernstein(law, delta):
+@given(laws(), st.floats(1e-5, 0.1))
+def test_betting_is_no_wider_than_bernstein_from_200_trajectories_on(law, delta):
     log, bounds = law
     estimate = op.evaluate(log, horizon=1, estimators=["step-is"], bounds=bounds)["step-is"]
     least, most = bounds.range("step-is", estimate.terms)

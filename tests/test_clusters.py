@@ -288,6 +288,14 @@ def test_a_column_that_looks_like_a_user_gets_a_hint(name, tmp_path):
     assert hint not in op.evaluate(log, cluster=name).notes
 
 
+def test_a_hint_counts_episodes_without_an_id():
+    log = shop(0)
+    log = log.with_columns(user=pl.when(pl.col("user") > 3).then("user"))
+    nulls = log.group_by("episode").agg(pl.col("user").first())["user"].null_count()
+    (hint,) = op.evaluate(log).notes
+    assert f"({nulls} of them without one)" in hint
+
+
 def test_no_hint_without_a_reason():
     log = shop(0)
     silent = {
@@ -295,7 +303,6 @@ def test_no_hint_without_a_reason():
         "one for all": log.with_columns(user=1),
         "another name": log.rename({"user": "users_online"}),
         "a measurement": log.with_columns(user=pl.col("user") * 1.5),
-        "no value": log.with_columns(user=pl.when(pl.col("user") > 3).then("user")),
     }
     for log in silent.values():
         assert op.evaluate(log).notes == []

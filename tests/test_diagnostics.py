@@ -46,18 +46,19 @@ def test_every_step_has_its_effective_sample_size_and_means(seed, horizon):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_predicted_effective_sample_size_is_a_product_over_steps(seed):
-    """n over the product of p E[ρ²]/E[ρ]² + 1 - p, with p the share that runs, and w³/n of that product w."""
+def test_the_predicted_effective_sample_size_grows_with_the_steps_that_an_episode_runs(seed):
+    """n/w with w = 1 + Σ p v Π (1 + v of the steps before), v = E[ρ²]/E[ρ]² - 1, p the share that runs; and w³/n."""
     steps = exact_steps(log := random_log(seed, episodes=9, horizon=7))
-    product, found = Fraction(1), evaluate(log)
+    w, grown, found = Fraction(1), Fraction(1), evaluate(log)
     for row in found.by_step.iter_rows(named=True):
         rho = [s[row["step"] - 1].rho for s in steps if len(s) >= row["step"]]
         share, mean = Fraction(len(rho), 9), sum(rho) / len(rho)
-        product *= share * sum(x * x for x in rho) / len(rho) / mean**2 + 1 - share
-        assert row["predicted_ess"] == pytest.approx(float(9 / product), rel=1e-9)
+        v = sum(x * x for x in rho) / len(rho) / mean**2 - 1
+        w, grown = w + share * v * grown, grown * (1 + v)
+        assert row["predicted_ess"] == pytest.approx(float(9 / w), rel=1e-9)
     about = found.diagnostics.row(0, named=True)
-    assert about["predicted_ess"] == pytest.approx(float(9 / product), rel=1e-9)
-    assert about["predicted_leaning"] == pytest.approx(float(product**3 / 9), rel=1e-9)
+    assert about["predicted_ess"] == pytest.approx(float(9 / w), rel=1e-9)
+    assert about["predicted_leaning"] == pytest.approx(float(w**3 / 9), rel=1e-9)
     assert evaluate(random_log(seed, episodes=9, horizon=1)).diagnostics["predicted_leaning"].item() is None
 
 

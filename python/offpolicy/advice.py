@@ -12,6 +12,8 @@ BOUND = "log more episodes, or give bounds on the rewards and ask for a finite-s
 WITHOUT_MODEL = "hold it against an estimate that weights correct, such as dr or wdr"
 MEND_MODEL = "compute v_hat as the mean of q_hat under the target policy, as annotate does"
 LOG_TO_THE_END = 'log these episodes to their end, or evaluate fewer steps (truncation="reduce-horizon")'
+LOOK_FURTHER = "take the interval with the range of later rewards added to it, or a longer horizon="
+MORE_CLUSTERS = "log more clusters, such as users, rather than more episodes of each"
 LOG_PROBABILITIES = "log the probabilities with which actions were taken, so that weights can check the model"
 ASK = "give the policy's columns, or ask for an estimator that they allow"
 #: More episodes than anybody logs.

@@ -9,6 +9,7 @@ with 40 and in 1% with 50.
 
 from __future__ import annotations
 
+from offpolicy import advice
 from offpolicy.estimate import Estimate
 from offpolicy.verdict import Verdict
 
@@ -21,9 +22,10 @@ def judge_clusters(verdict: Verdict, estimate: Estimate) -> Verdict:
     clusters, share = estimate.clusters, estimate.cluster_share
     rule = None
     if clusters is not None and clusters < FEW:
-        rule = f"{clusters} clusters are few: below {FEW} their spread tells little of the error"
+        few = "1 cluster is" if clusters == 1 else f"{clusters} clusters are"
+        rule = f"{few} few: below {FEW} their spread tells little of the error"
     elif share is not None and share > CONCENTRATED:
         rule = f"one cluster has {share:.0%} of the variance of {estimate.estimator}"
     if rule is None or verdict.level != "reliable":
         return verdict
-    return Verdict("fragile", f"{rule} (policy {verdict.policy!r})", verdict.policy)
+    return Verdict("fragile", f"{rule} (policy {verdict.policy!r})", verdict.policy, advice.MORE_CLUSTERS)

@@ -127,13 +127,15 @@ def hints(source: Source, columns: Columns) -> list[str]:
 
 def _hint(found: pl.DataFrame, name: str) -> str | None:
     least, largest = found[f"least {name}"], found[f"largest {name}"]
-    if found[f"nulls {name}"].sum() or (least != largest).any():
+    if (least != largest).any():
         return None
-    values = least.n_unique()
+    values, nulls = least.drop_nulls().n_unique(), least.null_count()
     if not 1 < values < found.height:
         return None
     return (
-        f"the log has a column {name!r} with {values} values for {found.height} episodes: if episodes of one {name} "
+        f"the log has a column {name!r} with {values} values for {found.height} episodes"
+        + (f" ({nulls} of them without one)" if nulls else "")
+        + f": if episodes of one {name} "
         f"depend on each other, standard errors are too small: evaluate(..., cluster={name!r})"
     )
 

@@ -146,9 +146,10 @@ class Evaluation:
             return unweighted(estimate.policy)
         weights, row = self._weights[estimate.policy]
         concentration, skewness = self._shares[estimate.key]
+        beyond = max(map(abs, self.horizon_bias or (0.0,)))
         if estimate.clusters is not None:
-            return judge_clusters(judge_estimate(weights, row, estimate, 0.0, skewness), estimate)
-        return judge_estimate(weights, row, estimate, concentration, skewness)
+            return judge_clusters(judge_estimate(weights, row, estimate, 0.0, skewness, beyond), estimate)
+        return judge_estimate(weights, row, estimate, concentration, skewness, beyond)
 
     @cached_property
     def _weights(self) -> dict[str, tuple[Verdict, dict[str, Any]]]:

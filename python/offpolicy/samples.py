@@ -110,12 +110,12 @@ class Samples:
         """
         target = next(target for target in self.plan.policies if target.name == policy)
         names = {role: target.models.get(role, self.plan.columns.reward) for role in roles}
-        ratio, shares = self._ratio(target)
+        form, shares = self._form(target)
         with polars_calls.reading(self.source):  # whose reader is stricter than ours
-            for frame in self._whole_episodes([*names.values()], ratio):
+            for frame in self._whole_episodes([*names.values()], form):
                 yield from self._padded(_mixed(frame, shares), names, horizon)
 
-    def _ratio(self, policy: Policy) -> tuple[pl.Expr, list[float]]:
+    def _form(self, policy: Policy) -> tuple[dict[str, Any], list[float]]:
         """Return the ratio that the policy's own is mixed of, and the α of each mixture, the innermost first."""
         named = {target.name: target for target in self.plan.policies}
         shares: list[float] = []
@@ -124,27 +124,23 @@ class Samples:
             shares.insert(0, form["mixture"]["alpha"])
             form = named[form["mixture"]["of"]].ratio
         assert form is not None  # the estimator was computed with it
-        if "column" in form:
-            return polars_calls.column(form["column"]["ratio"]).cast(pl.Float64), shares
-        pair = form["probabilities"]
-        target, behavior = polars_calls.exactly([pair["target"], pair["behavior"]])
-        return target.cast(pl.Float64) / behavior.cast(pl.Float64), shares
+        return form, shares
 
-    def _whole_episodes(self, names: list[str], ratio: pl.Expr) -> Iterator[pl.DataFrame]:
+    def _whole_episodes(self, names: list[str], form: dict[str, Any]) -> Iterator[pl.DataFrame]:
         """Rows of whole trajectories. The first and last of a batch, and those that cross files, wait."""
         key, step = self.plan.columns.episode, self.plan.columns.step
         keys, waiting, recount = polars_calls.exactly([key, step]), [], Recount()
-        columns = polars_calls.exactly(list(dict.fromkeys([*names, *ratio.meta.root_names()])))
-        chosen = [*keys, *(column.cast(pl.Float64) for column in columns), ratio.alias(_RATIO)]
+        used = list(dict.fromkeys([*names, *form.get("column", form.get("probabilities", {})).values()]))
+        chosen = [*keys, *(each.cast(pl.Float64) for each in polars_calls.exactly(used)), _ratio(form).alias(_RATIO)]
         with self.source.unchanged():
-            for piece in self.source.pieces():
-                for frame in polars_calls.batches(piece.select(chosen), ROWS):
-                    if not frame.is_empty():
-                        recount.add(frame)
-                        ids = frame[key]
-                        outer = (ids == ids[0]) | (ids == ids[-1]) | self.crossing.among(ids)
-                        waiting.append(frame.filter(outer))
-                        yield frame.filter(~outer)
+            for rows in self.source.read(list(dict.fromkeys([key, step, *used])), ROWS):
+                if not rows.is_empty():
+                    frame = rows.select(chosen)
+                    recount.add(frame)
+                    ids = frame[key]
+                    outer = (ids == ids[0]) | (ids == ids[-1]) | self.crossing.among(ids)
+                    waiting.append(frame.filter(outer))
+                    yield frame.filter(~outer)
         if self.reading is not None:
             recount.check(self.reading, self.source.name)
         yield pl.concat(waiting, how="vertical_relaxed").sort(keys)
@@ -163,6 +159,14 @@ class Samples:
                 c: Floats = _spread(rows[_RATIO], at, shape, after=1.0).cumprod(axis=1)
             columns = {role: _spread(rows[name], at, shape, after=0.0) for role, name in names.items()}
             yield Steps(block["value"], c, columns)
+
+
+def _ratio(form: dict[str, Any]) -> pl.Expr:
+    if "column" in form:
+        return polars_calls.column(form["column"]["ratio"]).cast(pl.Float64)
+    pair = form["probabilities"]
+    target, behavior = polars_calls.exactly([pair["target"], pair["behavior"]])
+    return target.cast(pl.Float64) / behavior.cast(pl.Float64)
 
 
 def _mixed(frame: pl.DataFrame, shares: Sequence[float]) -> pl.DataFrame:

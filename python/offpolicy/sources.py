@@ -67,6 +67,11 @@ class Source(ABC):
         """The same in pieces, of which each is sorted by itself; an episode may be in several, in any order."""
         return [self.lazy()]
 
+    def read(self, names: Sequence[str], rows: int) -> Iterator[pl.DataFrame]:
+        """Yield the named columns of one piece after the other, in frames of about so many rows."""
+        for piece in self.pieces():
+            yield from polars_calls.batches(piece.select(polars_calls.exactly(names)), rows)
+
     def in_users_terms(self, error: OffPolicyError) -> OffPolicyError:
         """Return the error with the user's file in the place of a temporary one."""
         return error
@@ -291,6 +296,13 @@ class ParquetSource(Source):
         """A query for each file."""
         check_not_forked()
         return [pl.scan_parquet(self._in_utf8(path), glob=False) for path in self.paths]
+
+    def read(self, names: Sequence[str], rows: int) -> Iterator[pl.DataFrame]:
+        """Yield what the reader of scans decodes: Polars' own may not survive a damaged file."""
+        for path in self.paths:
+            for unit in range(_core.parquet_units(path)):
+                frame = pl.DataFrame(_core.parquet_rows(path, names, unit))
+                yield from frame.iter_slices(rows)
 
     def _in_utf8(self, path: str) -> str:
         """Return a name that Polars takes for a file: its own, or that of a link to it where that is no UTF-8."""

@@ -23,6 +23,7 @@ with the skewness γ of what the trajectories add to it:
                how much one trajectory has is not known, or no two differ, so that nothing tells the error
                the rewards that truncated episodes lack can move it by more than ½ of its standard error, where 95%
                intervals cover 92%; by more than 10 of them it is unusable
+               the task goes on after the horizon, and later rewards can add more than ½ of its standard error
                dr and wdr: the control variate is more than 5 of its errors, and more than rounding, from 0, so that
                v_hat does not belong to q_hat
                nothing in the log can tell its bias: it uses no weights, blends a model in as magic does, or takes a
@@ -112,9 +113,17 @@ def judge(row: Mapping[str, Any], episodes: int) -> Verdict:
 
 
 def judge_estimate(
-    weights: Verdict, row: Mapping[str, Any], estimate: Estimate, share: float | None, skewness: float | None
+    weights: Verdict,
+    row: Mapping[str, Any],
+    estimate: Estimate,
+    share: float | None,
+    skewness: float | None,
+    beyond: float = 0.0,
 ) -> Verdict:
-    """The verdict on one estimate: that on the weights, unless something of its own is worse."""
+    """The verdict on one estimate: that on the weights, unless something of its own is worse.
+
+    `beyond` is the most that rewards after the horizon can add, where the task goes on.
+    """
     found = [
         *_trusts_a_model(estimate),
         *(_far_policy(row, estimate.episodes, FAR_WHOLE) if estimate.estimator in WHOLE else []),
@@ -122,6 +131,7 @@ def judge_estimate(
         *_heavy_tail(row, estimate, share),
         *(_wrong_model(row, estimate) if estimate.estimator in MODELLED else []),
         *_cut_off(row, estimate),
+        *_goes_on(estimate, beyond),
     ]
     own = _worst_of(found) if found else None
     if own is None or LEVELS.index(own.level) <= LEVELS.index(weights.level):
@@ -166,7 +176,7 @@ def _size(row: Mapping[str, Any]) -> float:
 def _few_weights(row: Mapping[str, Any], n: int) -> Iterator[Finding]:
     size, ess = _size(row), row["ess"]
     shown = f"effective sample size {ess:.1f} of {n}"
-    if size < ess:
+    if f"{size:.3g}" != f"{ess:.3g}":
         shown += f", {size:.3g} as its ratios predict,"
     nearly_all = n >= FEWEST and size >= NEARLY_EQUAL * n
     if size >= FRAGILE_BELOW or nearly_all:
@@ -192,9 +202,9 @@ def _far_policy(row: Mapping[str, Any], n: int, limit: float = FAR) -> Iterator[
 
 
 def _enough(row: Mapping[str, Any], n: int) -> str:
-    """How to have an effective sample size of 100."""
+    """How to have an effective sample size of 100, and twice the episodes at least: so many were too few."""
     size = _size(row)
-    needed = n * ENOUGH / size if size > 0 else math.inf
+    needed = max(n * ENOUGH / size, 2 * n) if size > 0 else math.inf
     return advice.more_episodes(needed, size < NEARLY_EQUAL * n, row["enough_alpha"])
 
 
@@ -249,7 +259,7 @@ def _concentrated(estimate: Estimate, share: float | None, skewness: float | Non
     if share > (CONCENTRATED_LEANING if leans else CONCENTRATED):
         rule = f"one trajectory has {share:.0%} of the variance of {name}"
         yield Finding("fragile", rule, advice.spread(n * share / CONCENTRATED_LEANING, name in WHOLE))
-    elif (estimate.std_error or 0.0) <= ROUNDING * abs(estimate.value or 0.0):
+    elif estimate.std_error is not None and estimate.std_error <= ROUNDING * abs(estimate.value or 0.0):
         rule = f"no two trajectories differ in {name}, so that nothing tells its error"
         yield Finding("fragile", rule, advice.BOUND)
 
@@ -287,10 +297,18 @@ def _cut_off(row: Mapping[str, Any], estimate: Estimate) -> Iterator[Finding]:
     done, bias, error = estimate.terms.mended, row["cut_off_bias"], estimate.std_error
     if not done or bias == 0:
         return
-    if bias is None:
+    if bias is None or error is None:
         yield Finding("fragile", f"{done}, and how much that matters is not known", advice.LOG_TO_THE_END)
         return
     errors = bias / error if error else math.inf
     if errors > CUT_OFF_ERRORS:
         rule = f"{done}: the rewards they lack can move {estimate.estimator} by {errors:.2g} of its standard errors"
         yield Finding("unusable" if errors > UNUSABLE_CUT_OFF else "fragile", rule, advice.LOG_TO_THE_END)
+
+
+def _goes_on(estimate: Estimate, beyond: float) -> Iterator[Finding]:
+    if beyond > CUT_OFF_ERRORS * (estimate.std_error or 0.0):
+        rule = (
+            f"the task goes on, and later rewards can add {beyond:.3g} to {estimate.estimator}, which its error omits"
+        )
+        yield Finding("fragile", rule, advice.LOOK_FURTHER)

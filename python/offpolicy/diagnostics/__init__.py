@@ -138,11 +138,11 @@ def _policy(name: str, weights: dict[str, Any], outcome: dict[str, Any], lengths
         return row
     carried = np.flatnonzero(found["ess"] >= ENOUGH)
     mean, error = found["control"] or (None, None)
-    spread = _spread(found, _running(n, lengths) / n)
+    running, v = _running(n, lengths) / n, _spread(found)
     return row | {
-        "predicted_ess": float(predicted.sizes(n, spread)[-1]),
-        "predicted_leaning": predicted.leaning(n, spread),
-        "enough_alpha": predicted.enough_alpha(n, spread, ENOUGH),
+        "predicted_ess": float(predicted.sizes(n, running, v)[-1]),
+        "predicted_leaning": predicted.leaning(n, running, v),
+        "enough_alpha": predicted.enough_alpha(n, running, v, ENOUGH),
         "carried_until": int(carried[-1]) + 1 if len(carried) else None,
         "k_hat": pareto.shape(np.array(found["largest"])),
         "k_limit": HEAVY,
@@ -162,7 +162,7 @@ def _steps(name: str, weights: dict[str, Any], n: int, lengths: pl.DataFrame) ->
         return pl.DataFrame(schema=STEPS)
     running = _running(n, lengths)
     columns: dict[str, Any] = {key: pl.Series(values=found[key], nan_to_null=True) for key in BY_STEP}
-    columns["predicted_ess"] = predicted.sizes(n, _spread(found, running / n))
+    columns["predicted_ess"] = predicted.sizes(n, running / n, _spread(found))
     named = {"policy": name, "step": range(1, len(running) + 1), "running": running} | columns
     return pl.DataFrame({key: named[key] for key in STEPS}, STEPS)
 
@@ -175,8 +175,8 @@ def _running(n: int, lengths: pl.DataFrame) -> npt.NDArray[np.int64]:
     return running
 
 
-def _spread(found: dict[str, Any], running: Floats) -> Floats:
-    return predicted.spread(running, found["mean_ratio"], found["mean_squared_ratio"])
+def _spread(found: dict[str, Any]) -> Floats:
+    return predicted.spread(found["mean_ratio"], found["mean_squared_ratio"])
 
 
 def _moved(row: dict[str, Any], name: str, outcome: dict[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """The effective sample size that the ratios of single steps predict, whether or not the log shows the large weights.
 
-Where the ratios of different steps are independent, E[c_t²] is a product, and with p_t the share of the episodes that
-run at step t,
+Where the ratios of different steps are independent of each other and of how long an episode runs, and p_t is the share
+of the episodes that run at step t,
 
-    ESS_t ≈ n / w_t,    w_t = Π_{s≤t} (1 + p_s v_s),    v_s = E[ρ_s²]/E[ρ_s]² − 1
+    ESS_t ≈ n / w_t,    w_t = E[c_t²] = 1 + Σ_{s≤t} p_s v_s Π_{k<s} (1 + v_k),    v_s = E[ρ_s²]/E[ρ_s]² − 1
+
+for an episode that runs at step s has multiplied all ratios before it. If none ends early, w_t = Π_{s≤t} (1 + v_s).
 
 A mean of ρ² over n steps is known well where that of a product of many is not: weights that are so large and so seldom
 that no episode of the log has one raise E[c²] a hundredfold, and nothing in Σc² tells. A product of many ratios is
@@ -24,55 +26,66 @@ from offpolicy.protocols import Floats
 STEP = 0.01
 
 
-def spread(running: Floats, mean_ratio: Floats, mean_squared_ratio: Floats) -> Floats:
-    """p_s v_s of every step, from the shares p_s that run; infinite where no f64 holds it, or no weight is left.
+def spread(mean_ratio: Floats, mean_squared_ratio: Floats) -> Floats:
+    """Return v_s of every step; infinite where no f64 holds it, or no weight is left.
 
     >>> import numpy as np
-    >>> spread(np.array([1.0, 0.5]), np.array([1.0, 0.5]), np.array([1.5, 0.5]))
-    array([0.5, 0.5])
+    >>> spread(np.array([1.0, 0.5]), np.array([1.5, 0.5]))
+    array([0.5, 1. ])
     """
     with np.errstate(all="ignore"):
         v = mean_squared_ratio / mean_ratio**2 - 1
-    return np.where(np.isfinite(v), running * np.maximum(v, 0.0), np.inf)
+    return np.where(np.isfinite(v), np.maximum(v, 0.0), np.inf)
 
 
-def sizes(n: int, found: Floats) -> Floats:
-    """ESS_t of every step, from p_s v_s.
+def sizes(n: int, running: Floats, v: Floats) -> Floats:
+    """Return ESS_t of every step, from the shares p_s that run and v_s.
 
     >>> import numpy as np
-    >>> sizes(9, np.array([0.5, 1.0]))
-    array([6., 3.])
+    >>> sizes(9, np.ones(2), np.array([0.5, 1.0])), sizes(8, np.array([1.0, 0.5]), np.array([1.0, 2.0]))
+    (array([6., 3.]), array([4., 2.]))
     """
-    predicted: Floats = n * np.exp(-np.cumsum(np.log1p(found)))
+    predicted: Floats = n * np.exp(-_log_w(running, v))
     return predicted
 
 
-def leaning(n: int, found: Floats) -> float | None:
-    """w³/n of products of several ratios; None of single ones, and where no f64 holds it.
+def leaning(n: int, running: Floats, v: Floats) -> float | None:
+    """Return w³/n of products of several ratios; None of single ones, and where no f64 holds it.
 
     >>> import numpy as np
-    >>> round(leaning(16, np.array([1.0, 1.0])), 9), leaning(16, np.array([3.0])), leaning(9, np.full(9, 1e90))
+    >>> one = np.ones(9)
+    >>> round(leaning(16, one[:2], one[:2]), 9), leaning(16, one[:1], one[:1]), leaning(9, one, np.full(9, 1e90))
     (4.0, None, None)
     """
-    log = 3 * float(np.log1p(found).sum()) - math.log(n)
-    return math.exp(log) if len(found) > 1 and log < math.log(np.finfo(float).max) else None
+    log = 3 * float(_log_w(running, v)[-1]) - math.log(n)
+    return math.exp(log) if len(v) > 1 and log < math.log(np.finfo(float).max) else None
 
 
-def enough_alpha(n: int, found: Floats, enough: int) -> float | None:
+def enough_alpha(n: int, running: Floats, v: Floats, enough: int) -> float | None:
     """The least share of the behaviour policy, in hundredths, of a mixture with an ESS of `enough` and w³/n up to 1.
 
     >>> import numpy as np
-    >>> enough_alpha(1000, np.full(16, 0.64), 100), enough_alpha(1000, np.full(16, 0.1), 100)
+    >>> one = np.ones(16)
+    >>> enough_alpha(1000, one, np.full(16, 0.64), 100), enough_alpha(1000, one, np.full(16, 0.1), 100)
     (0.51, 0.0)
-    >>> enough_alpha(99, np.zeros(1), 100) is None  # not even the behaviour policy has
+    >>> enough_alpha(99, one[:1], np.zeros(1), 100) is None  # not even the behaviour policy has
     True
     """
-    if n < enough or not np.isfinite(found).all():
+    if n < enough or not np.isfinite(v).all():
         return None
-    size = max(enough, n ** (2 / 3)) if len(found) > 1 else enough
+    size = max(enough, n ** (2 / 3)) if len(v) > 1 else enough
     low, high = 0, round(1 / STEP)
     while low < high:
         middle = (low + high) // 2
-        fits = float(np.log1p((1 - STEP * middle) ** 2 * found).sum()) <= math.log(n / size)
+        fits = float(_log_w(running, (1 - STEP * middle) ** 2 * v)[-1]) <= math.log(n / size)
         low, high = (low, middle) if fits else (middle + 1, high)
     return round(low * STEP, 2)
+
+
+def _log_w(running: Floats, v: Floats) -> Floats:
+    """Return ln w_t of every step."""
+    grown = np.concatenate([[0.0], np.cumsum(np.log1p(v))[:-1]])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        added = np.where(v > 0, np.log(running) + np.log(v) + grown, -np.inf)
+    found: Floats = np.logaddexp.accumulate(np.concatenate([[0.0], added]))[1:]
+    return found

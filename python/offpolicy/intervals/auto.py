@@ -1,10 +1,11 @@
 """The interval that fits, `interval="auto"`: the narrowest kind whose assumptions hold, by rules that look at no value.
 
     1. `t`        the effective sample size is 1000 or more: a sum of so many hardly remembers the skewness of one; or
-                  episodes come in clusters, for which the others below do not hold
+                  episodes come in clusters, or π0 was estimated, for which the others below do not hold
     2. `betting`  the effective sample size is below 30, too few for any limit law, and bounds= were given that allow it
     3. `t-skew`   otherwise: few trajectories, whose skewness and tails it corrects for
     4. `betting`  where none of these can be had, as of a single trajectory, and bounds= allow it
+    5. `t`        of differences of weighted estimators, which have nothing else
 
 The first that is not withheld is taken; `assumptions["chosen"]` says why. The effective sample size of an estimator
 without weights is n. Nothing else of the log is looked at: to make several intervals and take the narrowest would miss
@@ -35,6 +36,8 @@ def ladder(request: Request) -> Iterator[tuple[str, str]]:
     seen = f"the effective sample size is {size:,.0f}"
     if request.samples.clusters is not None:
         yield "t", "only clusters of episodes are independent, and t knows their error"
+    elif request.degrees is not None:
+        yield "t", "π0 was estimated, and t knows what that does to the error"
     elif size >= MANY:
         yield "t", f"{seen}, {MANY} or more, enough for the t interval"
     elif size < FEW and request.bounds is not None:
@@ -44,6 +47,7 @@ def ladder(request: Request) -> Iterator[tuple[str, str]]:
     yield "t-skew", f"{seen}, and no other interval can be had"
     if request.bounds is not None:
         yield "betting", "no limit law can be had, and bounds= allow a bound for finite samples"
+    yield "t", "no other interval can be had"
 
 
 def take(request: Request, make: Callable[[str], Interval]) -> Interval:

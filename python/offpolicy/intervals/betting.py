@@ -38,9 +38,10 @@ dλ/dℓ ≤ λ/ℓ, and for a gambler who has not won, g < ℓ,
 so the richer of two gamblers stays the richer, or has won. No m above the mean of the sample is tried: a gambler who
 was lucky early has won for good, and the bound, which stays valid, would lie above the estimate.
 
-**Beside `bernstein`** with the same bounds it is narrower wherever that says anything: no exception is known, see
-docs/intervals. There is no proof, since a sample can be made up whose first rounds mislead; and `bernstein` cannot be
-joined for nothing, for its proof uses up all of its δ, and the better of both would need a part of each.
+**Beside `bernstein`** with the same bounds it is narrower on all laws of docs/intervals. That is no theorem: where the
+first rounds mislead the choice between two games, `bernstein` can be narrower. A search found such a sample of 94
+trajectories at 75% (an upper end of 0.79 for 0.40), and none at 90% or more with 200 trajectories. `bernstein` cannot
+be joined for nothing: its proof uses up all of its δ, and the better of both would need a part of each.
 
 Waudby-Smith & Ramdas, "Estimating means of bounded random variables by betting" (JRSS B 2024); stakes by what is still
 missing: Voráček & Orabona, "STaR-Bets: Sequential target-recalculating bets for tighter confidence intervals" (NeurIPS

@@ -120,7 +120,8 @@ def _values(request: Request) -> Floats:
     weighted = request.estimator in WEIGHTED
     if fits(request) or not weighted:
         theta, blocks = ratios(request)
-        columns = np.concatenate([columns for _, columns in blocks()])
+        with np.errstate(all="ignore"):  # weights beyond f64 give values that are not finite
+            columns = np.concatenate([columns for _, columns in blocks()])
         d = left_out(theta, columns)
         if np.isfinite(d).all():
             return d

@@ -17,6 +17,8 @@ SIZES = (0, 10, 30, 100, 300, 1000)
 #: Percent below the level that go without a word.
 ALLOWED, LEVEL = 2, 95
 WHERE = "docs/intervals/small-samples.md"
+#: Share of the episodes that an effective sample size has where weights are too equal for what was measured.
+NEARLY_EQUAL = 0.9
 NAMES = {"two": "intervals", "lower": "lower bounds", "upper": "upper bounds"}
 
 COVERAGE: dict[tuple[str, str, str], tuple[int, ...]] = {
@@ -50,8 +52,14 @@ COVERAGE: dict[tuple[str, str, str], tuple[int, ...]] = {
 
 
 def caution(request: Request, ends: Ends) -> str | None:
-    """Return a sentence with the measured coverage where it is more than 2 points short, or None."""
-    if request.ess is None or request.estimator in UNWEIGHTED:
+    """Return a sentence with the measured coverage where it is more than 2 points short, or None.
+
+    The measured problems have unequal weights; errors of clusters, of an estimated π0 and of differences were not
+    measured.
+    """
+    if request.ess is None or request.estimator in UNWEIGHTED or not request.own_error:
+        return None
+    if request.ess >= NEARLY_EQUAL * request.episodes:
         return None
     weighted, method = request.estimator in WEIGHTED, request.method
     if method == "t" and weighted and "factor" not in ends.assumptions:

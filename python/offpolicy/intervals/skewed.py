@@ -26,6 +26,7 @@ import numpy as np
 from offpolicy.intervals.leave_one_out import spread
 from offpolicy.intervals.normal import std_error, student_quantile
 from offpolicy.intervals.request import Ends, Request
+from offpolicy.intervals.rounding import rounding
 
 
 def ends(request: Request) -> Ends:
@@ -35,8 +36,10 @@ def ends(request: Request) -> Ends:
     error = max(error, found.error) if error > 0 else 0.0
     quantile = student_quantile(request.quantile, found.degrees)
     a = found.skewness / (3 * math.sqrt(request.episodes))
-    low = request.value - error * max(quantile, inverse(quantile, a)) if request.wants_low else None
-    high = request.value + error * max(quantile, -inverse(-quantile, a)) if request.wants_high else None
+    below, above = (error * max(quantile, end) for end in (inverse(quantile, a), -inverse(-quantile, a)))
+    least = rounding(request)
+    low = request.value - max(below, least) if request.wants_low else None
+    high = request.value + max(above, least) if request.wants_high else None
     about = {"quantile": quantile, "std_error": error, "degrees": found.degrees, "skewness": found.skewness}
     return Ends(low, high, about)
 

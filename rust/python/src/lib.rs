@@ -9,6 +9,7 @@ mod kernel;
 mod mdp;
 mod pages;
 mod parquet_files;
+mod parquet_rows;
 mod partial;
 mod particles;
 mod quantile;
@@ -34,6 +35,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parquet_files::parquet_info, module)?)?;
     module.add_function(wrap_pyfunction!(sound_files::check_parquet, module)?)?;
     module.add_function(wrap_pyfunction!(parquet_files::check_unchanged, module)?)?;
+    module.add_class::<parquet_rows::Rows>()?;
+    module.add_function(wrap_pyfunction!(parquet_rows::parquet_units, module)?)?;
+    module.add_function(wrap_pyfunction!(parquet_rows::parquet_rows, module)?)?;
     module.add_function(wrap_pyfunction!(spool::spool, module)?)?;
     module.add_function(wrap_pyfunction!(kernel::kernel_smooth, module)?)?;
     module.add_class::<kernel::KernelModel>()?;
