@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 from cli import offpolicy
 from offpolicy import memory
-from offpolicy.sources import ParquetSource, Pass, run_task
+from offpolicy.sources import ParquetSource
+from offpolicy.tasks import Pass, run_task
 from offpolicy.testing import Walk
 
 BENCHES = Path(__file__).parents[1] / "benches"

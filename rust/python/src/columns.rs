@@ -41,6 +41,16 @@ impl Spec {
         serde_json::from_str(json).map_err(|error| Failure::Internal(format!("the plan cannot be read: {error}")))
     }
 
+    /// The same JSON without the limit of memory, which is that of one machine and changes no number.
+    pub fn lasting(json: &str) -> Result<String, Failure> {
+        let unreadable = |error| Failure::Internal(format!("the plan cannot be read: {error}"));
+        let mut spec: serde_json::Value = serde_json::from_str(json).map_err(unreadable)?;
+        if let Some(plan) = spec.get_mut("plan").and_then(serde_json::Value::as_object_mut) {
+            plan.remove("memory");
+        }
+        Ok(spec.to_string())
+    }
+
     /// All columns to read, those with text and marks first.
     pub fn names(&self) -> Vec<&str> {
         let first = [&self.episode, &self.step].into_iter().chain(self.marks().into_iter().flatten());

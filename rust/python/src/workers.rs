@@ -96,7 +96,7 @@ impl Job {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let pass = serde_json::from_str(&format!("{pass:?}")).map_err(|error| Failure::Internal(error.to_string()))?;
-        let (stamp, spec) = (Stamp::new(spec, pass, normalisers), Spec::parse(spec)?);
+        let (stamp, spec) = (Stamp::new(&Spec::lasting(spec)?, pass, normalisers), Spec::parse(spec)?);
         let normalisers = normalisers.map(|bytes| self::normalisers(bytes, &spec.plan)).transpose()?;
         Ok(Self {
             tame: normalisers.as_ref().is_some_and(|normalisers| normalisers.tame),
