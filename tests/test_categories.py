@@ -70,9 +70,9 @@ def test_what_the_log_does_not_have_is_in_the_last_cell_and_hoped_nothing_of():
 
 
 def test_fitters_that_calculate_refuse_texts_and_say_who_counts_them():
-    with pytest.raises(op.MissingColumnError, match=r"'place' must hold numbers, not String: .*op\.Categories\.of"):
+    with pytest.raises(op.WrongTypeError, match=r"'place' must hold numbers, not String: .*op\.Categories\.of"):
         op.fitter("fqe").fit(WORDS, SETTING)
-    with pytest.raises(op.MissingColumnError, match=r"op\.Categories\.of"):
+    with pytest.raises(op.WrongTypeError, match=r"op\.Categories\.of"):
         op.fitter("tabular", aggregate=op.Grid((7,))).fit(WORDS, SETTING)
 
 

@@ -48,7 +48,7 @@ def test_a_problem_is_one_line(strange):
     said = unforged(str(caught.value))
     assert SHOWN in said
     assert len(said.split("\n")) == 2
-    assert unforged(str(op.check(strange))).count("\n") == 1
+    assert unforged(str(op.check(strange))).count("\n") == 2
     assert caught.value.problems[0].episode.startswith(FORGED)  # as data it is what it is
 
 

@@ -19,7 +19,7 @@ from offpolicy.estimators import ESTIMATORS, UNWEIGHTED
 from offpolicy.plan import BEHAVIOR
 from offpolicy.printing import readable
 from offpolicy.samples import Samples
-from offpolicy.scalars import shown
+from offpolicy.scalars import shown, text
 from offpolicy.verdict import Verdict, best, judge, judge_estimate, none_of, unweighted, worst
 from offpolicy.visible import visible
 
@@ -197,6 +197,8 @@ class Evaluation:
         >>> values["episode"].to_list(), abs(values["value"].mean() - ev["step-is"].value) < 1e-12
         ([0, 1, 2], True)
         """
+        estimator = text("estimator", estimator)
+        policy = None if policy is None else text("policy", policy)
         estimate = self._find(policy, estimator, "ev.values({estimator!r}, {policy!r})")
         return self.samples.values(estimate.policy, estimator)
 

@@ -141,10 +141,10 @@ def improve(
     >>> walk = Walk()
     >>> best = op.improve(walk.simulate(walk.behavior, 500, seed=1), walk, estimator="dr", caution=2.0)
     >>> best.winner, round(best.behavior.value, 3)
-    ('train 0.4, alpha 0.5', -0.009)
+    ('train 0.4, alpha 0.6', -0.009)
     >>> (row,) = best.candidates.filter(candidate=best.winner).to_dicts()
     >>> [round(row[name], 3) for name in ("value", "gain", "gain_error", "score")]
-    [0.489, 0.498, 0.023, 0.452]
+    [0.393, 0.402, 0.022, 0.359]
     """
     check_types(columns, None, bounds)
     setting, columns = read_domain(domain, horizon, discount), columns or Columns()

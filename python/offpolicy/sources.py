@@ -487,7 +487,7 @@ def _open_remote(addresses: list[str]) -> Source:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return StreamSource(name, pl.scan_parquet(addresses))
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except (OSError, pl.exceptions.PolarsError, BadFileError) as error:
         why = str(error).partition("\n")[0]
         how = "copy it to this machine, or give pl.scan_parquet(..., storage_options=...)"
         raise BadFileError(name, f"it cannot be read from here ({why}); {how}") from None
