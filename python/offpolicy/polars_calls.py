@@ -58,8 +58,9 @@ def log_name(log: Any) -> str:
     >>> log_name(["a.parquet", Path("b.parquet")]), log_name(pl.scan_parquet("a.parquet")), log_name(pl.DataFrame())
     ('a.parquet, b.parquet', 'query of a.parquet', 'the log')
     """
-    if isinstance(log, pl.LazyFrame):
-        return query_name(log)
+    query = getattr(log, "query", log)  # a source of rows that a query gives has one
+    if isinstance(query, pl.LazyFrame):
+        return query_name(query)
     files = [log] if isinstance(log, str | Path) else getattr(log, "names", log)
     return ", ".join(dict.fromkeys(map(str, files))) if isinstance(files, list | tuple) else "the log"
 
