@@ -130,6 +130,17 @@ def written(folder, contents):
     return paths
 
 
+def test_an_error_comes_back_from_another_process_as_it_was(pool, tmp_path):
+    here = op.BadFileError("a.parquet", "no such file")
+    with pytest.raises(op.BadFileError) as caught:
+        pool.submit(op.evaluate, "a.parquet").result()
+    assert (str(caught.value), caught.value.file) == (str(here), here.file)
+    log = op.demo_log(episodes=5).with_columns(reward=pl.lit(None, pl.Float64))
+    with pytest.raises(op.BadLogError, match="reward") as caught:
+        pool.submit(op.evaluate, log).result()
+    assert caught.value.problems[0].column == "reward"
+
+
 def test_a_whole_file_is_read(pool, parquet, tmp_path):
     (path,) = written(tmp_path, [parquet])
     assert pool.submit(outcome, path).result() == CORRECT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from offpolicy.problem import Problem, ProblemKind, kinds_of
 from offpolicy.visible import visible, visible_lines
@@ -22,6 +23,16 @@ class OffPolicyError(ValueError):
     def __str__(self) -> str:
         """Return the message, in which nothing moves a terminal; what comes from a log has no line of its own in it."""
         return visible_lines(super().__str__())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let an error come back whole from another process, whatever its constructor takes."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(cls: type[OffPolicyError], arguments: tuple[Any, ...], state: dict[str, Any]) -> OffPolicyError:
+    error = cls.__new__(cls, *arguments)
+    error.__dict__.update(state)
+    return error
 
 
 class UsageError(OffPolicyError):
