@@ -39,7 +39,7 @@ a good log from one that lacks its tail is in the tail. Where they could not bot
 of fewer poor intervals. On problems without far policies that is {common_alarms:.1%} of false alarms
 ({common_former:.1%} formerly), with {common_poor:.2%} of the poor called reliable on average and {common_worst:.1%} at
 worst.
-
+{chosen}
 ## What each rule is worth
 
 What the verdict would be without one of its rules, on all problems whose logs are what they seem. Rules that say
@@ -87,6 +87,15 @@ does no harm; where all that lie far out lie on one side, more of them are missi
 ESS, k̂ and the largest share of a weight are medians. After each coverage, how often the verdict was *reliable*.
 
 {settings}
+"""
+
+#: What is known of the committed measurement beyond its numbers.
+CHOSEN = """
+How to read this: the limits were chosen on these very logs, among some two dozen variants that were tried, so that on
+new logs the shares will be somewhat worse. That *poor* allows for the standard error of a share was decided after a
+first look, for `step-is` on chain with n = 5,000: it covered 89.7% in these 300 logs, and 95.5% in 3,000 others drawn
+from another seed. Counted as below 90% outright, the poor are called reliable in 0.62% (0.62% by the former rules) on
+problems without far ones, and in 0.49% (0.57%) on all; without that one combination in 0.20% (0.19%) and 0.17% (0.24%).
 """
 
 NAMED = {
@@ -247,6 +256,7 @@ def page(document: dict) -> str:
         common_former=former["false_alarms"],
         common_poor=present["poor_but_reliable"],
         common_worst=present["worst"],
+        chosen=CHOSEN,
         without=without(document),
         alarms=alarms(document),
         levels=levels(rows),
