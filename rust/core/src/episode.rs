@@ -42,11 +42,11 @@ pub struct Open {
     pub ending: Ending,
     /// Of each policy.
     pub policies: Vec<PolicyState>,
-    /// Rows since the last whole block: eight of each slot …
+    /// Room for the rows since the last whole block: eight values of each slot.
     pub rows: Vec<[f64; LANES]>,
-    /// … of which so many are there …
+    /// How many rows of that block have been read.
     pub buffered: usize,
-    /// … all of ordinary magnitude.
+    /// True while all values of these rows are of ordinary magnitude.
     pub tame: bool,
 }
 
