@@ -4,8 +4,8 @@ import numpy as np
 import offpolicy as op
 import polars as pl
 from car import GRID, steps
-from offpolicy.fitters.tabular_values import TabularValues
 from offpolicy.mdp import q_values
+from offpolicy.models.fitters.tabular_values import TabularValues
 
 NAME = "NumPy gathers"
 

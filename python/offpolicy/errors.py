@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from offpolicy.problem import Problem, ProblemKind, kinds_of
-from offpolicy.visible import visible, visible_lines
+from offpolicy._util.visible import visible, visible_lines
+from offpolicy.logs.problem import Problem, ProblemKind, kinds_of
 
 #: Problems that are told of one batch of rows.
 SHOWN = 20

@@ -20,12 +20,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from offpolicy import polars_calls
-from offpolicy.columns import Columns
+from offpolicy._util import polars_calls
+from offpolicy._util.polars_calls import naming_the_log
 from offpolicy.errors import UsageError, WrongTypeError
-from offpolicy.polars_calls import naming_the_log
+from offpolicy.logs.columns import Columns
+from offpolicy.logs.sources import FrameSource, Source, open_log
 from offpolicy.protocols import Floats
-from offpolicy.sources import FrameSource, Source, open_log
 
 Hashes = NDArray[np.uint64]
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)

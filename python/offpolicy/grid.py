@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy import _core
-from offpolicy.aggregation import Aggregation
+from offpolicy._util.scalars import shown, whole
 from offpolicy.errors import OffPolicyError, UsageError
-from offpolicy.problem import Problem
+from offpolicy.logs.problem import Problem
+from offpolicy.models.aggregation import Aggregation
 from offpolicy.protocols import Floats, States
-from offpolicy.scalars import shown, whole
 
 #: As many as an i64 can number; as many pairs (cell, action) as a table in the core can have.
 MOST_CELLS, MOST_PAIRS = 2**63 - 1, 2**32 - 1

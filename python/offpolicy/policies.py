@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from offpolicy.aggregation import Aggregation
+from offpolicy._util.probabilities import TOLERANCE, checked, count
+from offpolicy._util.scalars import number
 from offpolicy.errors import OffPolicyError, UsageError
-from offpolicy.probabilities import TOLERANCE, checked, count
+from offpolicy.models.aggregation import Aggregation
 from offpolicy.protocols import Floats, Policy, States, Step, ValueModel
-from offpolicy.scalars import number
 
 Legal: TypeAlias = Callable[[States], NDArray[np.bool_]]
 

@@ -112,8 +112,8 @@ class Domain(Setting, Protocol):
         ...
 
     def simulate(self, policy: Policy, n: int, seed: int) -> pl.DataFrame:
-        """The log of n episodes under a policy; see `offpolicy.simulation` for its columns."""
-        from offpolicy.simulation import simulate
+        """The log of n episodes under a policy; see `offpolicy.simulation.rollouts` for its columns."""
+        from offpolicy.simulation.rollouts import simulate
 
         return simulate(self, policy, n, seed)
 

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 from offpolicy.cli import main
 from offpolicy.experiments import kdd98, reproduction, runs
-from offpolicy.fitters.factored import Factored
-from offpolicy.fitters.recurrent import Recurrent
+from offpolicy.models.fitters.factored import Factored
+from offpolicy.models.fitters.recurrent import Recurrent
 from offpolicy.policies import Mixture
 from offpolicy_kdd98 import FEATURES, Kdd98
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import offpolicy as op
 import pytest
-from offpolicy.domain_policies import domain_policy
+from offpolicy.simulation.domain_policies import domain_policy
 from offpolicy_mountain_car import MountainCar
 
 

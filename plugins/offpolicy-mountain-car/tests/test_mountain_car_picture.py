@@ -4,7 +4,7 @@ import numpy as np
 import offpolicy as op
 import polars as pl
 import pytest
-from offpolicy import plotting
+from offpolicy._util import plotting
 from offpolicy_mountain_car import MountainCar
 
 CAR = MountainCar()

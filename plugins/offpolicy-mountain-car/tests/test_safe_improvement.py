@@ -6,9 +6,9 @@ import numpy as np
 import offpolicy as op
 import polars as pl
 import pytest
+from offpolicy.drivers.mixtures import ALPHAS, SPLITS
 from offpolicy.experiments import safe_improvement
 from offpolicy.experiments.safe_improvement import CAUTIONS, ESTIMATORS, PANELS, RULES, Gains
-from offpolicy.generators.mixture import ALPHAS, SPLITS
 from offpolicy.policies import Mixture
 
 SIZES = (20, 40)

@@ -15,7 +15,9 @@ from contextlib import contextmanager
 
 import click
 
-from offpolicy import __version__, starting
+from offpolicy import __version__
+from offpolicy._util import starting
+from offpolicy._util.scratch import sweep
 from offpolicy.cli.check import check
 from offpolicy.cli.cross_fit import cross_fit
 from offpolicy.cli.demo import demo
@@ -25,7 +27,6 @@ from offpolicy.cli.plugins import plugins
 from offpolicy.cli.refusal import INTERRUPTED, refuse
 from offpolicy.cli.reproduce import reproduce
 from offpolicy.cli.simulate import simulate
-from offpolicy.scratch import sweep
 
 #: The exit code after SIGTERM, as shells have it.
 TERMINATED = 143

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem
 
-from offpolicy.estimators import ESTIMATORS
+from offpolicy.evaluation.estimators import ESTIMATORS
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -38,7 +38,7 @@ def brought(hook: str) -> Completer:
     """Return a completer of what plugins bring through a hook; they are loaded when it is asked."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from offpolicy.plugins import registry
+        from offpolicy.extensions.plugins import registry
 
         found = {name for plugin in registry().load_all() for name in plugin.brings.get(hook, {})}
         return [CompletionItem(name) for name in starting(sorted(found), incomplete)]

@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 import offpolicy as op
+from offpolicy._util.files import write_json
 from offpolicy.cli.names import choose_fitter, make_domain
 from offpolicy.cli.options import driver_options, estimate_options, read_mixture, read_names
 from offpolicy.cli.output import check_target, one_document
 from offpolicy.cli.progress import progress
 from offpolicy.cli.withheld import exit_code
-from offpolicy.domain_policies import domain_policy
-from offpolicy.files import write_json
+from offpolicy.simulation.domain_policies import domain_policy
 
 
 @click.command(name="cross-fit")

@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 import offpolicy as op
+from offpolicy._util.files import write_json
 from offpolicy.cli.options import estimate_options, log_options, memory_option, order_option, truncation_option
 from offpolicy.cli.output import check_target, one_document
 from offpolicy.cli.progress import progress
 from offpolicy.cli.withheld import exit_code
-from offpolicy.files import write_json
 
 
 @click.command()

@@ -14,12 +14,12 @@ from offpolicy.cli.options import bounds_options, driver_options, read_mixture, 
 from offpolicy.cli.output import check_target, check_writable, one_document
 from offpolicy.cli.progress import progress
 from offpolicy.cli.withheld import asked_for_interval, no_interval
-from offpolicy.domain_policies import domain_policy
-from offpolicy.estimators import AVERAGED
-from offpolicy.improve import AGAINST, REQUIRED
-from offpolicy.improvement import files_of
+from offpolicy.drivers.improve import AGAINST, REQUIRED
+from offpolicy.drivers.improvement import files_of
+from offpolicy.evaluation.estimators import AVERAGED
 from offpolicy.intervals import CHOICES
 from offpolicy.protocols import Domain, Policy
+from offpolicy.simulation.domain_policies import domain_policy
 
 
 @click.command()

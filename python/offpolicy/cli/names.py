@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 import offpolicy as op
-from offpolicy.plugins import registry
+from offpolicy.extensions.plugins import registry
 from offpolicy.protocols import Domain, ModelFitter
 
 

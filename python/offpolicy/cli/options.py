@@ -10,13 +10,13 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from offpolicy.arguments import COUNTS
-from offpolicy.bounds import Bounds
 from offpolicy.cli import complete
-from offpolicy.columns import Columns, PolicyColumns, suggestion
-from offpolicy.estimators import ESTIMATORS
+from offpolicy.drivers.arguments import COUNTS
+from offpolicy.evaluation.bounds import Bounds
+from offpolicy.evaluation.estimators import ESTIMATORS
+from offpolicy.evaluation.plan import TRUNCATIONS
 from offpolicy.intervals import CHOICES
-from offpolicy.plan import TRUNCATIONS
+from offpolicy.logs.columns import Columns, PolicyColumns, suggestion
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -6,7 +6,7 @@ import click
 
 from offpolicy.cli.options import json_option
 from offpolicy.cli.output import one_document
-from offpolicy.plugins import registry
+from offpolicy.extensions.plugins import registry
 
 
 @click.command()

@@ -19,14 +19,14 @@ from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.table import Table
 from rich.text import Text
 
-from offpolicy.check import Report
+from offpolicy._util.visible import visible
 from offpolicy.cli.fit import UNFOLDED, fit, width_of
 from offpolicy.cli.refusal import in_our_words
-from offpolicy.estimate import Estimate
-from offpolicy.evaluation import Evaluation
-from offpolicy.plan import BEHAVIOR
-from offpolicy.verdict import LEVELS, Verdict
-from offpolicy.visible import visible
+from offpolicy.evaluation.estimate import Estimate
+from offpolicy.evaluation.plan import BEHAVIOR
+from offpolicy.evaluation.result import Evaluation
+from offpolicy.evaluation.verdict import LEVELS, Verdict
+from offpolicy.logs.check import Report
 
 LOOK: dict[str, Any] = {
     "box": box.SIMPLE_HEAD,

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from offpolicy._util.visible import visible
 from offpolicy.cli.show import LOOK, NONE, cell, line, name_width, put, rounding, size
-from offpolicy.evaluation import Evaluation
-from offpolicy.verdict import ENOUGH
-from offpolicy.visible import visible
+from offpolicy.evaluation.result import Evaluation
+from offpolicy.evaluation.verdict import ENOUGH
 
 #: Rows of the table of steps, for each policy.
 SOME_STEPS = 10

@@ -8,10 +8,10 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from offpolicy._util.visible import visible
 from offpolicy.cli.show import COLOURS, LOOK, NONE, cell, decimals, line, name_width, note, put, said, size, stdout
-from offpolicy.improvement import Improvement
-from offpolicy.plan import BEHAVIOR
-from offpolicy.visible import visible
+from offpolicy.drivers.improvement import Improvement
+from offpolicy.evaluation.plan import BEHAVIOR
 
 
 def improvement(best: Improvement, written: Sequence[Path] = ()) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
+from offpolicy._util.visible import visible
 from offpolicy.cli.show import LOOK, line, note, stdout
 from offpolicy.experiments.reproduction import Result
-from offpolicy.visible import visible
 
 COLOURS = {"held": "bold green", "undecided": "bold yellow", "not held": "bold red"}
 

@@ -10,16 +10,17 @@ import click
 import polars as pl
 
 import offpolicy as op
-from offpolicy import plotting, simulation
+from offpolicy._util import plotting
+from offpolicy._util.files import whole_file
 from offpolicy.cli import complete
 from offpolicy.cli.names import make_domain
 from offpolicy.cli.options import json_option, parameters_option, read_mixture
 from offpolicy.cli.output import check_writable, one_document
 from offpolicy.cli.progress import progress
-from offpolicy.domain_policies import domain_policy
-from offpolicy.files import whole_file
-from offpolicy.plan import BEHAVIOR
+from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.protocols import Domain
+from offpolicy.simulation import rollouts
+from offpolicy.simulation.domain_policies import domain_policy
 
 FILE = click.Path(path_type=Path)
 
@@ -70,7 +71,7 @@ def simulate(
     about["notice"] = None if notice is None else str(notice)
     with whole_file(target) as beside:  # until all is done, so that an interrupt leaves nothing
         with progress(hidden=as_json, doing="simulating", unit="episodes") as advance:
-            simulation.write(domain, actor, episodes, seed, beside, {"offpolicy": json.dumps(about)}, advance)
+            rollouts.write(domain, actor, episodes, seed, beside, {"offpolicy": json.dumps(about)}, advance)
         ev = op.evaluate(beside, discount=domain.discount, horizon=domain.horizon, estimators=["mc"])
         if plot is not None:
             log = pl.scan_parquet(beside).filter(pl.col("episode") == plot_episode).collect()

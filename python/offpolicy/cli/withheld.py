@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import click
 
+from offpolicy._util.visible import visible
 from offpolicy.cli.refusal import in_our_words
-from offpolicy.evaluation import Evaluation
-from offpolicy.plan import BEHAVIOR
-from offpolicy.visible import visible
+from offpolicy.evaluation.plan import BEHAVIOR
+from offpolicy.evaluation.result import Evaluation
 
 #: Reasons that are told.
 SHOWN = 3

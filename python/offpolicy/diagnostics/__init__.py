@@ -32,8 +32,8 @@ import numpy.typing as npt
 import polars as pl
 
 from offpolicy.diagnostics import e_value, leverage, pareto, predicted
+from offpolicy.evaluation.verdict import ENOUGH, HEAVY
 from offpolicy.protocols import Floats
-from offpolicy.verdict import ENOUGH, HEAVY
 
 #: Steps in a JSON document.
 MOST_STEPS = 200

@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from offpolicy.annotate import annotate
-from offpolicy.annotator import MODELLED
-from offpolicy.arguments import described
-from offpolicy.columns import Columns, PolicyColumns
+from offpolicy.annotation.annotate import annotate
+from offpolicy.annotation.annotator import MODELLED
+from offpolicy.annotation.side_by_side import values_of
+from offpolicy.drivers.arguments import described
 from offpolicy.errors import OffPolicyError
-from offpolicy.estimators import BLENDED, NEEDS
-from offpolicy.evaluate import evaluate
+from offpolicy.evaluation.estimators import BLENDED, NEEDS
+from offpolicy.evaluation.evaluate import evaluate
 from offpolicy.experiments.splits import cut, estimated
+from offpolicy.logs.columns import Columns, PolicyColumns
 from offpolicy.protocols import Domain, ModelFitter, Policy
-from offpolicy.side_by_side import values_of
 
 #: Marks the streams of random numbers of the truth: runs have one number, these have two.
 TRUTH = 0

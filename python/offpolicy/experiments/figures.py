@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from offpolicy.extras import imported
+from offpolicy._util.optional import imported
 
 #: The paper's names and their colours and marks.
 LOOKS: Mapping[str, tuple[str, str, str]] = {

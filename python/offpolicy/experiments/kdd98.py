@@ -5,14 +5,15 @@ each with the model of the other, and P̂/P = 1, so that all it needs of a model
 
     V̂(s_1) + Σ_t ρ_{1:t} (r_t - R̂(s_t, a_t)),    without a discount
 
-The others have the whole log; REG is V̂(s_1) of its model. Nothing is cropped: the paper does that in the other domains.
+The others have the whole log; REG is V̂(s_1) of its model. Nothing is cropped: the paper does that in the other
+domains.
 
 The truth is a mean of roll-outs. With any functions L_t, and L = 0 after the last step,
 
     V(π) = L_1(s_1) + E_π Σ_t [ Σ_a π(a|s_t) (R(s_t, a) + Σ_s' P(s'|s_t, a) L_{t+1}(s')) - L_t(s_t) ]
 
-and the sum varies the less the nearer L is to V. L is the additive part of V in `offpolicy.fitters.particles`, whose
-expectations are exact.
+and the sum varies the less the nearer L is to V. L is the additive part of V in `offpolicy.models.fitters.particles`,
+whose expectations are exact.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 import polars as pl
 
-from offpolicy import plugins
-from offpolicy.annotate import annotate
-from offpolicy.columns import Columns, PolicyColumns
-from offpolicy.domain_policies import domain_policy
+from offpolicy.annotation.annotate import annotate
 from offpolicy.experiments import splits
 from offpolicy.experiments.claims import Claim, better, every
 from offpolicy.experiments.errors import relative_summary
 from offpolicy.experiments.runs_file import Run
-from offpolicy.fitters.factored import Factored, FactoredModel
-from offpolicy.fitters.particles import Additive, ParticleValues
-from offpolicy.fitters.recurrent import Recurrent
+from offpolicy.extensions import plugins
+from offpolicy.logs.columns import Columns, PolicyColumns
+from offpolicy.models.fitters.factored import Factored, FactoredModel
+from offpolicy.models.fitters.particles import Additive, ParticleValues
+from offpolicy.models.fitters.recurrent import Recurrent
 from offpolicy.policies import Mixture
 from offpolicy.protocols import Domain, Policy
-from offpolicy.simulation import draw
+from offpolicy.simulation.domain_policies import domain_policy
+from offpolicy.simulation.rollouts import draw
 
 RUNS = 5000
 #: As in the paper's other figures: its section 6.1 names them once, for all domains.

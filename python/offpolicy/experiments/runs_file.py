@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from offpolicy import _core
+from offpolicy._util.files import whole_file
 from offpolicy.errors import BadFileError, OffPolicyError
-from offpolicy.files import whole_file
 
 #: Where the runs are.
 FILE = "runs.jsonl"

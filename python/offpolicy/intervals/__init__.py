@@ -31,9 +31,9 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from offpolicy import scalars
+from offpolicy._util import scalars
 from offpolicy.errors import TooLargeError, UsageError
-from offpolicy.estimators import BLENDED, TRUSTING, UNWEIGHTED, WEIGHTED
+from offpolicy.evaluation.estimators import BLENDED, TRUSTING, UNWEIGHTED, WEIGHTED
 from offpolicy.intervals import (
     anderson,
     auto,

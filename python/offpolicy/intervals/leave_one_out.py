@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from offpolicy.estimators import WEIGHTED
+from offpolicy.evaluation.estimators import WEIGHTED
 from offpolicy.intervals.exact_sums import exact_sum
 from offpolicy.intervals.ratios import Ratios, ratios
 from offpolicy.intervals.request import Request, WithheldError

@@ -1,8 +1,8 @@
 """Bounds from one side of values that are known to be above a floor; from the other side, of −values above −ceiling.
 
-The value of a trajectory lies in [L, U] by the given bounds on ratios, rewards and models; see `offpolicy.bounds`. Of
-`step-is` and `is` more is known. Let rewards be in [a, b], Γ = Σ_{t≤H} γ^{t−1}, and returns G in [aΓ, bΓ]. With the
-constant a as guess, `dr-bsl` is
+The value of a trajectory lies in [L, U] by the given bounds on ratios, rewards and models; see
+`offpolicy.evaluation.bounds`. Of `step-is` and `is` more is known. Let rewards be in [a, b], Γ = Σ_{t≤H} γ^{t−1}, and
+returns G in [aΓ, bΓ]. With the constant a as guess, `dr-bsl` is
 
     Σ_t γ^{t−1} [c_{t−1} q_t + c_t (r_t − q_t)] = aΓ + Σ_{t≤H} γ^{t−1} c_t (r_t − a) ≥ aΓ        q_t = a Σ_{k≤H−t} γ^k
 

@@ -19,14 +19,14 @@ from collections.abc import Callable
 
 import polars as pl
 
-from offpolicy.bounds import Range
-from offpolicy.estimators import WEIGHTED
+from offpolicy.evaluation.bounds import Range
+from offpolicy.evaluation.estimators import WEIGHTED
+from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.intervals import anderson, betting, hcope, sequence
 from offpolicy.intervals.nonnegative import Lower, weighted_returns
 from offpolicy.intervals.request import CONTRADICTED, REWARDED, Ends, Request, WithheldError
 from offpolicy.intervals.sketch import BelowFloorError, Sketch
-from offpolicy.plan import BEHAVIOR
-from offpolicy.samples import Samples
+from offpolicy.logs.trajectories import Samples
 
 #: Lower bounds of the mean of values above a floor.
 LOWERS: dict[str, Lower] = {

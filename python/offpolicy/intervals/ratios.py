@@ -21,10 +21,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from offpolicy.estimators import WEIGHTED
+from offpolicy.evaluation.estimators import WEIGHTED
 from offpolicy.intervals.request import Request
+from offpolicy.logs.trajectories import Steps
 from offpolicy.protocols import Floats
-from offpolicy.samples import Steps
 
 #: Ids of trajectories and their columns, (n, k): y_0 is not among them.
 Block = tuple[pl.Series, Floats]

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from offpolicy.bounds import Bounds, MissingBoundError, Range, Terms
 from offpolicy.errors import OffPolicyError
-from offpolicy.estimators import UNWEIGHTED
+from offpolicy.evaluation.bounds import Bounds, MissingBoundError, Range, Terms
+from offpolicy.evaluation.estimators import UNWEIGHTED
 from offpolicy.intervals.sketch import SLACK
-from offpolicy.samples import Samples
+from offpolicy.logs.trajectories import Samples
 
 #: Bootstrap replicates, unless asked for others.
 REPLICATES = 2000

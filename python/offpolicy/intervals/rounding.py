@@ -19,8 +19,8 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
-from offpolicy.bounds import Range, Terms
-from offpolicy.estimators import TRUSTING, WEIGHTED
+from offpolicy.evaluation.bounds import Range, Terms
+from offpolicy.evaluation.estimators import TRUSTING, WEIGHTED
 
 EPSILON: float = 2.0**-52
 

@@ -1,7 +1,7 @@
 """Where intervals are known to fall short: measured coverage by the effective sample size of the log.
 
 Percent of 95% intervals, and of 95% bounds from one side, that held the truth in docs/intervals/small-samples.md, which
-`python benches/measure_small_samples.py` makes; a column for each range of effective sample sizes that begins with one
+`python tools/measure_small_samples.py` makes; a column for each range of effective sample sizes that begins with one
 of `SIZES`. `averages` are `is`, `step-is` and `dr`, and stand for `dr-bsl` and `dr-v2`; `weighted` are `wis`,
 `step-wis` and `wdr`. `t, influence` is a `t` interval of a weighted estimator without its correction for small samples.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from offpolicy.estimators import UNWEIGHTED, WEIGHTED
+from offpolicy.evaluation.estimators import UNWEIGHTED, WEIGHTED
 from offpolicy.intervals.request import Ends, Request
 
 SIZES = (0, 10, 30, 100, 300, 1000)

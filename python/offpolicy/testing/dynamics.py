@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy.protocols import Actions, States
-from offpolicy.simulation import draw
+from offpolicy.simulation.rollouts import draw
 from offpolicy.testing.faults import Faults
 from offpolicy.testing.row_numbers import check_row_numbers
 

@@ -119,7 +119,7 @@ def _any_kind_of_log(faults: Faults, fitter: Any, domain: Any, log: pl.DataFrame
                     rule,
                     f"fit to {kind} gives other values than fit to the frame before",
                     "the same rows give the same model, whatever holds them",
-                    "read the log through offpolicy.transitions.transitions, and fix the seed of what is random",
+                    "read the log through offpolicy.logs.transitions.transitions, and fix the seed of what is random",
                 )
 
 

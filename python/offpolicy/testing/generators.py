@@ -117,7 +117,7 @@ def _any_kind_of_log(faults: Faults, generator: Any, domain: Any, log: pl.DataFr
                     rule,
                     f"{kind} gives other candidates than the frame before",
                     "the same rows give the same candidates, whatever holds them",
-                    "read the log through offpolicy.transitions or a fitter, and fix the seed of what is random",
+                    "read the log through offpolicy.logs.transitions or a fitter, and fix the seed of what is random",
                 )
 
 

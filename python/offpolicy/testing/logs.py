@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from offpolicy.check import check
-from offpolicy.columns import Columns
-from offpolicy.evaluate import evaluate
-from offpolicy.probabilities import ROUNDING
+from offpolicy._util.probabilities import ROUNDING
+from offpolicy.evaluation.evaluate import evaluate
+from offpolicy.logs.check import check
+from offpolicy.logs.columns import Columns
 from offpolicy.protocols import Policy
 from offpolicy.testing.attributes import RESERVED
 from offpolicy.testing.faults import Faults

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offpolicy.probabilities import ROUNDING
+from offpolicy._util.probabilities import ROUNDING
 from offpolicy.protocols import Floats, Policy, States
 from offpolicy.testing.faults import Faults
 

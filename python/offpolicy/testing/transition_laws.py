@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from offpolicy.annotation.transition_ratio import knows_transitions, refusal
 from offpolicy.policies import every_action
 from offpolicy.protocols import Actions, Floats, States
-from offpolicy.simulation import draw
+from offpolicy.simulation.rollouts import draw
 from offpolicy.testing.faults import Faults
 from offpolicy.testing.values import SAME
 from offpolicy.testing.walk import PLACES, Walk
-from offpolicy.transition_ratio import knows_transitions, refusal
 
 #: Pairs (s, a) that are tried, how often each, and how many standard errors a share may be off.
 PAIRS, DRAWS, ERRORS = 8, 2000, 6.0

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from offpolicy._util.probabilities import ROUNDING, TOLERANCE
 from offpolicy.errors import OffPolicyError, UsageError
-from offpolicy.probabilities import ROUNDING, TOLERANCE
 
 Array: TypeAlias = NDArray[Any]
 Number: TypeAlias = float | Fraction

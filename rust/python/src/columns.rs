@@ -10,10 +10,10 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Schema};
-use offpolicy_core::plan::Plan;
-use offpolicy_core::problem::{Kind, Place};
-use offpolicy_core::scan::{Batch, Flaw, Run, Scan};
-use offpolicy_core::steps::Steps;
+use offpolicy_core::pass::plan::Plan;
+use offpolicy_core::log::problem::{Kind, Place};
+use offpolicy_core::log::scan::{Batch, Flaw, Run, Scan};
+use offpolicy_core::log::steps::Steps;
 use serde::Deserialize;
 
 use crate::errors::Failure;

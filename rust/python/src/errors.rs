@@ -56,7 +56,7 @@ where
 }
 
 /// A state that cannot be used.
-pub fn bad_state(why: offpolicy_core::wire::NotAState) -> PyErr {
+pub fn bad_state(why: offpolicy_core::pass::wire::NotAState) -> PyErr {
     Failure::State(why.0).into()
 }
 

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use offpolicy_core::fingerprint::{fingerprint, mix};
+use offpolicy_core::number::fingerprint::{fingerprint, mix};
 
 use crate::errors::Failure;
 

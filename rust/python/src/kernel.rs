@@ -1,9 +1,9 @@
 //! Kernel smoothing and kernel-based models for Python: flat NumPy arrays in and out.
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
-use offpolicy_core::mdp::kernel::{Axis, Kernel, NotAKernel, smoothed};
-use offpolicy_core::mdp::kernel_model::{self, PolicyTables, Samples};
-use offpolicy_core::mdp::logged_rows::Rows;
+use offpolicy_core::models::kernel::{Axis, Kernel, NotAKernel, smoothed};
+use offpolicy_core::models::kernel_model::{self, PolicyTables, Samples};
+use offpolicy_core::models::logged_rows::Rows;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

@@ -5,13 +5,13 @@ use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3,
     PyReadwriteArray1, PyReadwriteArray3,
 };
-use offpolicy_core::mdp::cells::Grid;
-use offpolicy_core::mdp::counts::{BadSteps, Counts, Steps};
-use offpolicy_core::mdp::dp;
-use offpolicy_core::mdp::integers::Integers;
-use offpolicy_core::mdp::lookup::{Found, Rows, Tables, Values};
-use offpolicy_core::mdp::model::Model;
-use offpolicy_core::mdp::optimal::{Goal, NoOptimum, optimum};
+use offpolicy_core::models::cells::Grid;
+use offpolicy_core::models::counts::{BadSteps, Counts, Steps};
+use offpolicy_core::models::dp;
+use offpolicy_core::models::integers::Integers;
+use offpolicy_core::models::lookup::{Found, Rows, Tables, Values};
+use offpolicy_core::models::model::Model;
+use offpolicy_core::models::optimal::{Goal, NoOptimum, optimum};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

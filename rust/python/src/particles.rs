@@ -2,14 +2,14 @@
 
 use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
-use offpolicy_core::mdp::particles;
+use offpolicy_core::models::particles;
 use pyo3::prelude::*;
 
 use crate::errors::{Failure, shielded};
 
 type Numbers<'py> = PyReadonlyArray1<'py, u32>;
 
-/// P̂ as one table a feature; see `offpolicy.fitters.marginals`.
+/// P̂ as one table a feature; see `offpolicy.models.fitters.marginals`.
 #[pyclass(frozen)]
 pub struct Marginals(particles::Marginals);
 

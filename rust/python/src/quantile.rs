@@ -1,6 +1,6 @@
 //! Student's t, for intervals.
 
-use offpolicy_core::student::quantile;
+use offpolicy_core::number::student::quantile;
 use pyo3::prelude::*;
 
 use crate::errors::shielded;

@@ -6,9 +6,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use offpolicy_core::ids::Id;
-use offpolicy_core::runs::{contiguous_runs, equal_runs};
-use offpolicy_core::scan::Run;
+use offpolicy_core::log::ids::Id;
+use offpolicy_core::log::runs::{contiguous_runs, equal_runs};
+use offpolicy_core::log::scan::Run;
 
 use crate::errors::Failure;
 

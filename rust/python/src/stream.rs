@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-use offpolicy_core::problem::Place;
-use offpolicy_core::stamp::Extent;
+use offpolicy_core::log::problem::Place;
+use offpolicy_core::pass::stamp::Extent;
 use pyo3::prelude::*;
 
 use crate::columns::{Columns, check_types};

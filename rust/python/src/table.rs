@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::RecordBatch;
-use offpolicy_core::problem::Place;
-use offpolicy_core::stamp::Extent;
+use offpolicy_core::log::problem::Place;
+use offpolicy_core::pass::stamp::Extent;
 use pyo3::prelude::*;
 
 use crate::columns::{Columns, check_types};

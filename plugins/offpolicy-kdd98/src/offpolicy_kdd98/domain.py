@@ -2,8 +2,8 @@
 
     P(s'|s, a) = Π_i P_i(s'_i | s_i, a) by counts, pooled over time;    R(s, a) = θ_a · (1, s), all five features
 
-It is the model of `offpolicy.fitters.factored`, taken for the truth: 12 actions, 22 steps, no discount, a uniform
-behaviour policy, and all features 0 at the start.
+It is the model of `offpolicy.models.fitters.factored`, taken for the truth: 12 actions, 22 steps, no discount, a
+uniform behaviour policy, and all features 0 at the start.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from offpolicy.errors import UsageError
-from offpolicy.fitters.factored import Factored, FactoredModel
-from offpolicy.fitters.recurrent import Recurrent
+from offpolicy.models.fitters.factored import Factored, FactoredModel
+from offpolicy.models.fitters.recurrent import Recurrent
 from offpolicy.policies import Uniform
 from offpolicy.protocols import Actions, Domain, Floats, LoggedDomain, Policy, States
 

@@ -17,7 +17,7 @@ from offpolicy import Grid
 from offpolicy.errors import UsageError
 from offpolicy.policies import Uniform
 from offpolicy.protocols import Actions, Domain, Floats, Policy, States
-from offpolicy.simulation import draw
+from offpolicy.simulation.rollouts import draw
 
 from offpolicy_sailing.wind import AGAINST, DIRECTIONS, DX, DY, NAMES, TURNS, WORST, angle, cost
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from offpolicy.annotation.tabulation import table_at
 from offpolicy.policies import TabularPolicy
 from offpolicy.protocols import Floats, Policy
-from offpolicy.tabulation import table_at
 
 from offpolicy_sailing.wind import DIRECTIONS, DX, DY, TURNS, cost
 

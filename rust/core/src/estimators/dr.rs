@@ -10,8 +10,8 @@
 
 use std::ops::Range;
 
-use crate::block::{Block, Eight, Real};
-use crate::fold::Term;
+use crate::number::block::{Block, Eight, Real};
+use crate::pass::fold::Term;
 
 /// The columns of DR.
 pub struct Dr<'a> {

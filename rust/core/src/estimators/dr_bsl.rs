@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-use crate::block::{Block, Eight, LANES, Real};
-use crate::fold::Term;
+use crate::number::block::{Block, Eight, LANES, Real};
+use crate::pass::fold::Term;
 
 /// The columns of DR with a baseline.
 pub struct DrBsl<'a> {

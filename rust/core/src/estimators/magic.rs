@@ -16,12 +16,12 @@
 //!
 //! J is 0, …, H up to H = 31, else 0, H and 30 lengths between them, close to each other where they are short.
 
-use crate::block::{Eight, LANES};
-use crate::gram::Gram;
-use crate::lanes::Lanes;
-use crate::scaled::Scaled;
-use crate::simplex;
-use crate::sum::{Exact, Sum};
+use crate::number::block::{Eight, LANES};
+use crate::number::gram::Gram;
+use crate::number::running_sum::Lanes;
+use crate::number::scaled::Scaled;
+use crate::number::simplex;
+use crate::number::sum::{Exact, Sum};
 
 /// The most lengths that J has.
 const LENGTHS: usize = 32;

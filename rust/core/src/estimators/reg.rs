@@ -2,7 +2,7 @@
 //!
 //!     REG = V̂(s_1)
 
-use crate::scaled::Scaled;
+use crate::number::scaled::Scaled;
 
 /// REG of one trajectory.
 pub fn value(first_v_hat: f64) -> Scaled {

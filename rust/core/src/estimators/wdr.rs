@@ -8,8 +8,8 @@
 
 use std::ops::Range;
 
-use crate::block::{Block, Eight, Real};
-use crate::fold::Term;
+use crate::number::block::{Block, Eight, Real};
+use crate::pass::fold::Term;
 
 /// c_t (r_t − Q̂_t).
 pub struct Residual<'a> {

@@ -7,8 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::scaled::Scaled;
-use crate::sum::{Exact, Sum, product};
+use crate::number::scaled::Scaled;
+use crate::number::sum::{Exact, Sum, product};
 
 /// What is left of Σψ² by cancellation must exceed this power of 2 of its largest part.
 const SMALLEST_SHARE: i64 = -380;

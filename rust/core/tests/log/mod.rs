@@ -2,17 +2,17 @@
 
 pub mod definition;
 
-use offpolicy_core::diagnosis::diagnose;
-use offpolicy_core::engine::Engine;
+use offpolicy_core::diagnostics::numbers::diagnose;
+use offpolicy_core::pass::engine::Engine;
 use offpolicy_core::estimators::Estimator;
-use offpolicy_core::ids::Id;
-use offpolicy_core::inspect::Check;
-use offpolicy_core::normalisers::Normalisers;
-use offpolicy_core::outcome::Outcome;
-use offpolicy_core::plan::{Pass, Plan, Policy, Ratio, Slot};
-use offpolicy_core::problem::Place;
-use offpolicy_core::scan::{Batch, Join, Partial, Run, Scan};
-use offpolicy_core::steps::Steps;
+use offpolicy_core::log::ids::Id;
+use offpolicy_core::log::checks::Check;
+use offpolicy_core::pass::normalisers::Normalisers;
+use offpolicy_core::pass::outcome::Outcome;
+use offpolicy_core::pass::plan::{Pass, Plan, Policy, Ratio, Slot};
+use offpolicy_core::log::problem::Place;
+use offpolicy_core::log::scan::{Batch, Join, Partial, Run, Scan};
+use offpolicy_core::log::steps::Steps;
 
 /// One logged step: r, π0, π1, Q̂, V̂, R̂, P̂/P.
 pub type Row = [f64; 7];
@@ -177,7 +177,7 @@ pub fn find(outcome: &Outcome, policy: usize, estimator: Estimator) -> (f64, f64
 
 /// All of an outcome, to the last bit.
 pub fn bits(outcome: &Outcome) -> Vec<u8> {
-    offpolicy_core::wire::encode(outcome).unwrap()
+    offpolicy_core::pass::wire::encode(outcome).unwrap()
 }
 
 /// The same but for the names of episodes: which of them weigh most.

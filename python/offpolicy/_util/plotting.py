@@ -1,0 +1,100 @@
+"""Pictures in files: SVG, PNG, a page of HTML that loads nothing, or the Vega-Lite JSON itself."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from offpolicy._util.files import whole_file
+from offpolicy.errors import OffPolicyError, UsageError
+
+FORMATS = ("svg", "png", "html", "json")
+#: What no picture can hold: control characters but tabs and ends of lines, halves of characters, and no characters.
+UNDRAWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
+#: Characters of a text in a picture.
+LONGEST = 400
+#: Parts of a description that are code, not text to draw.
+CODE = frozenset({"$schema", "expr", "filter", "calculate", "labelExpr", "test", "config"})
+
+
+class InScript(json.JSONEncoder):
+    r"""JSON inside a page's script, which no name in the data can end.
+
+    >>> InScript().encode("</script>")
+    '"\\u003c/script>"'
+    """
+
+    def encode(self, o: Any) -> str:
+        r"""With every < as \u003c."""
+        return super().encode(o).replace("<", r"\u003c")
+
+
+#: A page carries its scripts in itself; a PNG has two pixels for each of the chart.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "html": {"inline": True, "json_kwds": {"cls": InScript}},
+    "png": {"scale_factor": 2},
+}
+
+
+def picture_format(path: Path) -> str:
+    """The format that a file's name says, if it can be written here.
+
+    >>> picture_format(Path("episode.svg"))
+    'svg'
+    >>> picture_format(Path("episode.bmp"))
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.UsageError: a picture is a file .svg, .png, .html or .json, not 'episode.bmp'
+    """
+    found = path.suffix.lower().removeprefix(".")
+    if found not in FORMATS:
+        raise UsageError(f"a picture is a file .svg, .png, .html or .json, not {str(path)!r}")
+    missing = [name for name in ("altair", "vl_convert") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise OffPolicyError(f"a picture needs {' and '.join(missing)}: pip install 'offpolicy[plot]'")
+    return found
+
+
+def drawable(part: Any) -> Any:
+    r"""Return a part of a chart's description in which every text can be drawn, in a time that nobody notices.
+
+    A control character ends the process in the writer of pictures, and a name of 100,000 characters takes minutes. Long
+    texts keep their beginning and get a checksum, so that different ones stay different.
+
+    >>> drawable({"text": ["a\x1b", "b"]})
+    {'text': ['a\\x1b', 'b']}
+    """
+    if isinstance(part, dict):
+        return {drawable(key): each if key in CODE else drawable(each) for key, each in part.items()}
+    if isinstance(part, list | tuple):
+        return [drawable(each) for each in part]
+    if not isinstance(part, str):
+        return part
+    text = UNDRAWABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), part)
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[:LONGEST]}… {blake2b(text.encode(), digest_size=4).hexdigest()}"
+
+
+def save(chart: Any, path: str | Path) -> None:
+    """Writes an Altair chart, whole or not at all.
+
+    >>> import altair as alt, polars as pl
+    >>> chart = alt.Chart(pl.DataFrame({"x": [0, 1], "y": [0, 1]})).mark_line().encode(x="x", y="y")
+    >>> save(chart, "line.svg")
+    >>> Path("line.svg").read_text()[:4]
+    '<svg'
+    """
+    path = Path(path)
+    found = picture_format(path)
+    import altair
+
+    with altair.data_transformers.enable("default", max_rows=None), whole_file(path) as beside:
+        described = chart.to_dict(validate=False)
+        if (clean := drawable(described)) != described:
+            chart = type(chart).from_dict(clean, validate=False)
+        chart.save(str(beside), format=found, **OPTIONS.get(found, {}))

@@ -1,0 +1,151 @@
+"""Every call of Polars that its authors mark as unstable, in one place, and its errors in our terms."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import polars as pl
+from polars import selectors
+from polars.exceptions import PanicException, PolarsError
+
+from offpolicy._util.forked import check_not_forked
+from offpolicy.errors import BadFileError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+#: Characters of an error of Polars that are shown.
+SHOWN = 300
+
+
+@contextmanager
+def reading(log: Any) -> Iterator[None]:
+    """Turn an error of Polars, or a panic, into one of ours that names what was read.
+
+    >>> with reading(["a.parquet"]):
+    ...     _ = pl.DataFrame({"x": [1]}).select("y")
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.BadFileError: a.parquet: Polars cannot read it: unable to find column "y"; valid columns: ["x"]
+    """
+    try:
+        yield
+    except (PolarsError, PanicException) as error:
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        why = f"{said[:SHOWN]}…" if len(said) > SHOWN else said
+        raise BadFileError(log_name(log), f"Polars cannot read it: {why}") from error
+
+
+def naming_the_log(function: Function) -> Function:
+    """Let errors of Polars inside a function name the log, its first argument."""
+
+    @wraps(function)
+    def call(log: Any, *arguments: Any, **named: Any) -> Any:
+        with reading(log):
+            return function(log, *arguments, **named)
+
+    return call  # type: ignore[return-value]
+
+
+def log_name(log: Any) -> str:
+    """Return what a log, or its source, is called in an error: its files, as far as they are known.
+
+    >>> log_name(["a.parquet", Path("b.parquet")]), log_name(pl.scan_parquet("a.parquet")), log_name(pl.DataFrame())
+    ('a.parquet, b.parquet', 'query of a.parquet', 'the log')
+    """
+    query = getattr(log, "query", log)  # a source of rows that a query gives has one
+    if isinstance(query, pl.LazyFrame):
+        return query_name(query)
+    files = [log] if isinstance(log, str | Path) else getattr(log, "names", log)
+    return ", ".join(dict.fromkeys(map(str, files))) if isinstance(files, list | tuple) else "the log"
+
+
+def query_name(query: pl.LazyFrame) -> str:
+    """Return what a query is called in an error: its files, if it has any. They may be damaged, and are not read."""
+    files: list[str] = []
+
+    def noted(part: dict[str, Any]) -> dict[str, Any]:
+        files.extend(path["inner"] for path in part.get("Paths") or ())
+        return part
+
+    with suppress(Exception), warnings.catch_warnings():  # no words of why an error cannot be told better
+        warnings.simplefilter("ignore")
+        json.loads(query.serialize(format="json"), object_hook=noted)
+    return f"query of {', '.join(dict.fromkeys(files))}" if files else "query"
+
+
+def exactly(names: Sequence[str]) -> list[pl.Expr]:
+    """Return columns by their names, whatever is in them."""
+    return [column(name) for name in names]
+
+
+def column(name: str) -> pl.Expr:
+    """Return the column of this name; Polars would read `*` and `^…$` as patterns, and give others.
+
+    >>> pl.DataFrame({"x": [1], "^x$": [2]}).select(column("^x$"), pl.col("^x$")).row(0)
+    (2, 1)
+    """
+    pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
+    return selectors.by_name(name).as_expr() if pattern else pl.col(name)
+
+
+def cast(frame: pl.LazyFrame, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+    """Return a query with some columns, by their names, in other types."""
+    own = frame.collect_schema()
+    changed = [column(name).cast(dtype) for name, dtype in types.items() if own[name] != dtype]
+    return frame.with_columns(changed) if changed else frame
+
+
+def batches(frame: pl.LazyFrame, rows: int | None = None) -> Iterator[pl.DataFrame]:
+    """Runs a query in streaming mode and yields its result piece by piece; the iterator is an Arrow stream too."""
+    check_not_forked()
+    return frame.collect_batches(chunk_size=rows, maintain_order=True, lazy=True)
+
+
+def common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
+    """The type of both together, if it loses nothing: an id is never rounded, a number never written as text."""
+    if one == other:
+        return one
+    if not (one.is_numeric() and other.is_numeric()):
+        return None
+    empty = [pl.DataFrame({"x": []}, schema={"x": kind}) for kind in (one, other)]
+    wider = pl.concat(empty, how="vertical_relaxed").schema["x"]
+    rounds = wider.is_float() and any(kind in (pl.Int64, pl.UInt64) for kind in (one, other))
+    return None if rounds or wider == pl.Int128 else wider  # i64 with u64: a width that the core does not read
+
+
+def write_parquet(frame: pl.LazyFrame, path: Path, metadata: Mapping[str, str]) -> None:
+    """Runs a query in streaming mode into a file, with our own entries in its metadata."""
+    check_not_forked()
+    try:
+        frame.sink_parquet(path, metadata=dict(metadata), maintain_order=True)
+    except KeyboardInterrupt:
+        with suppress(KeyboardInterrupt):  # Polars raises one itself, and Python's own is still to come
+            repr(path)
+        raise
+
+
+def add_columns(
+    frame: pl.LazyFrame,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    function: Callable[[pl.DataFrame], pl.DataFrame],
+) -> pl.LazyFrame:
+    """Adds float columns that a function makes of each row by itself, batch by batch as the query runs.
+
+    Only the inputs are read for it, so that a query for other columns reads no more than those.
+    """
+    made = "__offpolicy_made__"
+    struct = pl.Struct(dict.fromkeys(outputs, pl.Float64))
+
+    def apply(columns: Sequence[pl.Series]) -> pl.Series:
+        return function(pl.DataFrame(list(columns))).to_struct(made)
+
+    new = pl.map_batches(exactly(inputs), apply, return_dtype=struct, is_elementwise=True)
+    fields = [pl.col(made).struct.field(name) for name in outputs]
+    return frame.with_columns(new.alias(made)).with_columns(fields).drop(made)

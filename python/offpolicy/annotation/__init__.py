@@ -1,0 +1,1 @@
+"""Columns that a policy and a model imply for the rows of a log."""

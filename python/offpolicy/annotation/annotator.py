@@ -1,0 +1,233 @@
+"""The columns that a policy and a model imply for rows of a log: from tables in the core, or by asking them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from offpolicy._util.probabilities import Tally, checked, counted
+from offpolicy.annotation.tabulation import uneven_rows
+from offpolicy.annotation.transition_ratio import TransitionRatio
+from offpolicy.errors import SHOWN, BadLogError, OffPolicyError, WrongTypeError
+from offpolicy.grid import Grid, OutsideGridError
+from offpolicy.logs.columns import ANNOTATED, coding
+from offpolicy.logs.problem import Problem
+from offpolicy.logs.transitions import array_of
+from offpolicy.models.aggregation import Aggregation
+from offpolicy.models.fitters.kernel import KernelValues
+from offpolicy.models.fitters.tabular_values import Tables, TabularValues
+from offpolicy.protocols import Floats, Policy, States, ValueModel
+
+#: Rows a policy or model of any kind is asked for at a time.
+BATCH_ROWS = 1 << 18
+#: What a model says.
+MODELLED = ("q_hat", "v_hat", "r_hat")
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """What to write for a policy: the columns, by role."""
+
+    policy: Policy | None
+    model: ValueModel | None
+    outputs: dict[str, str]
+
+    def is_beside(self, other: Annotation) -> bool:
+        """True if one look-up gives the columns of both."""
+        return (
+            isinstance(self.model, TabularValues | KernelValues)
+            and self.model.is_beside(other.model)
+            and set(self.outputs) == set(other.outputs) == {"q_hat", "v_hat"}
+        )
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """Makes the new columns of a batch of rows."""
+
+    annotations: Sequence[Annotation]
+    states: Sequence[str]
+    action: str
+    step: str
+    episode: str | None
+    first_step: int
+    threads: int
+    ratio: TransitionRatio | None = None
+    tally: Tally = field(default_factory=Tally)
+    groups: list[tuple[Tables | None, list[Annotation]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Finds what can be looked up, and what of it at once."""
+        groups: list[list[Annotation]] = []
+        for annotation in self.annotations:
+            if groups and annotation.is_beside(groups[-1][-1]):
+                groups[-1].append(annotation)
+            else:
+                groups.append([annotation])
+        object.__setattr__(self, "groups", [(Tables.of(group[0].policy, group[0].model), group) for group in groups])
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The new columns, in the order of the annotations and their outputs."""
+        self._check(frame)
+        columns: dict[str, Floats] = {}
+        for tables, group in self.groups:
+            found = self._at_once(frame, tables, group)
+            for annotation, mine in zip(group, found, strict=True):
+                made = mine | self._asked(frame, annotation, [role for role in annotation.outputs if role not in mine])
+                if "transition_ratio" in made:
+                    made |= self._with_a_known_ratio(frame, annotation, made)
+                columns |= {name: made[role] for role, name in annotation.outputs.items()}
+        return pl.DataFrame({name: pl.Series(name, column) for name, column in columns.items()})
+
+    def _at_once(
+        self, frame: pl.DataFrame, tables: Tables | None, group: Sequence[Annotation]
+    ) -> list[dict[str, Floats]]:
+        """For each of the group, what need not be asked for batch by batch."""
+        if tables is not None:
+            return self._from_tables(frame, tables, group)
+        model = group[0].model
+        if len(group) > 1 and isinstance(model, KernelValues):
+            found = model.q_and_v(len(group), *self._rows(frame))
+            return [{"q_hat": q, "v_hat": v} for q, v in found]
+        return [{} for _ in group]
+
+    def _from_tables(self, frame: pl.DataFrame, tables: Tables, group: Sequence[Annotation]) -> list[dict[str, Floats]]:
+        """What tables over cells say, looked up in the core."""
+        model, outputs = group[0].model, group[0].outputs
+        cells = self._cells(frame, tables.aggregation)
+        actions, steps = _integers(frame[self.action]), _integers(frame[self.step])
+        closer = isinstance(model, TabularValues) and model.policy is not None
+        wanted = [role in outputs and not (closer and role == "v_hat") for role in ANNOTATED]
+        try:
+            found = tables.look_up(cells, actions, steps, self.first_step, wanted, self.threads, len(group))
+        except IndexError:
+            horizon, _, action_count = tables.shape
+            raise BadLogError(self._misfits(frame, action_count, horizon)) from None
+        if tables.policy is not None and group[0].policy is not None:
+            self.tally.add(uneven_rows(group[0].policy, cells, steps, self.first_step))
+        return [
+            {role: column for role, column in zip(ANNOTATED, columns, strict=True) if column is not None}
+            for columns in found
+        ]
+
+    def _cells(self, frame: pl.DataFrame, aggregation: Aggregation) -> NDArray[np.int64]:
+        columns = [array_of(frame[name]) for name in self.states]
+        if not isinstance(aggregation, Grid):
+            return aggregation.index(np.stack(columns).T)
+        try:
+            return aggregation.index_columns(columns, self.threads)
+        except OutsideGridError as outside:
+            episode = frame[self.episode][outside.row] if self.episode else None
+            raise BadLogError([outside.problem(episode, frame[self.step][outside.row], self.states)]) from None
+
+    def _with_a_known_ratio(
+        self, frame: pl.DataFrame, annotation: Annotation, made: dict[str, Floats]
+    ) -> dict[str, Floats]:
+        """DR's term, with Q̂ for R̂ and no V̂ of the next state, where the model has no P̂ of its own."""
+        unknown = np.isnan(made["transition_ratio"])
+        if not unknown.any():
+            return {}
+        q_hat = made["q_hat"] if "q_hat" in made else self._asked(frame, annotation, ["q_hat"])["q_hat"]
+        return {
+            "transition_ratio": np.where(unknown, 0.0, made["transition_ratio"]),
+            "r_hat": np.where(unknown, q_hat, made["r_hat"]),
+        }
+
+    def _asked(self, frame: pl.DataFrame, annotation: Annotation, roles: Sequence[str]) -> dict[str, Floats]:
+        """What no table says, by asking for some rows at a time."""
+        if not roles:
+            return {}
+        batches = [self._ask(part, annotation, roles) for part in frame.iter_slices(BATCH_ROWS)]
+        batches = batches or [self._ask(frame, annotation, roles)]
+        return {role: np.concatenate([batch[role] for batch in batches]) for role in roles}
+
+    def _ask(self, frame: pl.DataFrame, annotation: Annotation, roles: Sequence[str]) -> dict[str, Floats]:
+        """What the policy and the model say when asked."""
+        policy, model = annotation.policy, annotation.model
+        n = frame.height
+        states, actions, steps = self._rows(frame)
+        asked: dict[str, Any] = {}
+        if "target_prob" in roles:
+            assert policy is not None
+            with counted(self.tally):
+                pi = checked(policy.probabilities(states, steps), "the policy", n)
+            if (actions < 0).any() or (actions >= pi.shape[1]).any():
+                raise BadLogError(self._misfits(frame, pi.shape[1], None))
+            asked["target_prob"] = pi[np.arange(n), actions]
+        if model is not None:
+            asked["q_hat"] = model.q_hat(states, actions, steps) if "q_hat" in roles else None
+            asked["v_hat"] = model.v_hat(states, steps) if "v_hat" in roles else None
+            asked["r_hat"] = model.r_hat(states, actions) if "r_hat" in roles else None
+        if "transition_ratio" in roles:
+            assert self.ratio is not None
+            asked["transition_ratio"] = self.ratio(frame, model, states, actions)
+        return {role: _column(role, asked[role], n) for role in roles}
+
+    def _rows(self, frame: pl.DataFrame) -> tuple[States, NDArray[np.int64], NDArray[np.int64]]:
+        """States, actions and steps from 0."""
+        states = np.stack([array_of(frame[name]) for name in self.states]).T
+        actions = frame[self.action].to_numpy().astype(np.int64)
+        return states, actions, frame[self.step].to_numpy().astype(np.int64) - self.first_step
+
+    def _check(self, frame: pl.DataFrame) -> None:
+        """Refuses what has no meaning: nulls, NaN, actions and steps that are no whole numbers."""
+        for name in (self.action, self.step):
+            if not frame[name].dtype.is_integer():
+                how = f": {coding(frame[name])}" if name == self.action else ""
+                raise WrongTypeError(f"column {name!r} must hold whole numbers, not {frame[name].dtype}{how}")
+        problems = []
+        for name in dict.fromkeys((*self.states, self.action, self.step)):
+            column = frame[name]
+            if column.null_count() or (column.dtype.is_float() and not column.is_finite().all()):
+                bad = column.is_null() | (~column.is_finite() if column.dtype.is_float() else False)
+                problems += self._problems(frame, name, bad, "must be there and finite", "not-finite")
+        before = frame[self.step] < self.first_step
+        if before.any():
+            why = f"steps count from {self.first_step} here"
+            problems += self._problems(frame, self.step, before, why, "no-such-step")
+        if problems:
+            raise BadLogError(problems)
+
+    def _misfits(self, frame: pl.DataFrame, actions: int, horizon: int | None) -> list[Problem]:
+        """Actions and steps that no table has."""
+        unknown = ~frame[self.action].is_between(0, actions - 1)
+        why = f"must be an action from 0 to {actions - 1}"
+        problems = self._problems(frame, self.action, unknown, why, "no-such-action")
+        if horizon is not None:
+            late = frame[self.step] >= horizon + self.first_step
+            why = f"is beyond the horizon of {horizon} steps that the policy or model was made for"
+            problems += self._problems(frame, self.step, late, why, "beyond-horizon")
+        return problems
+
+    def _problems(self, frame: pl.DataFrame, name: str, bad: pl.Series, why: str, kind: str) -> list[Problem]:
+        return [
+            Problem(
+                kind=kind,
+                file=None,
+                row=None,
+                episode=frame[self.episode][i] if self.episode else None,
+                step=frame[self.step][i],
+                column=name,
+                value=str(frame[name][i]),
+                message=why,
+            )
+            for i in bad.arg_true().head(SHOWN).to_list()
+        ]
+
+
+def _integers(column: pl.Series) -> NDArray[Any]:
+    """As the core takes them, without a copy where that is possible."""
+    kept = column if column.dtype in (pl.Int32, pl.Int64) else column.cast(pl.Int64)
+    return np.ascontiguousarray(kept.to_numpy())
+
+
+def _column(role: str, values: Any, rows: int) -> Floats:
+    column = np.asarray(values, dtype=np.float64)
+    if column.shape != (rows,):
+        raise OffPolicyError(f"the model's {role} must give {rows} numbers, not an array of shape {column.shape}")
+    return column

@@ -1,0 +1,1 @@
+"""Procedures on top of evaluations: k-fold cross-fitting, safe improvement, comparison of estimators."""

@@ -1,0 +1,154 @@
+"""What the drivers are asked for, read and checked before a row is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from offpolicy._util.scalars import at_least_0, is_number, shown, text, whole
+from offpolicy.drivers.split_log import Parts
+from offpolicy.errors import UsageError
+from offpolicy.evaluation.estimators import check_ids
+from offpolicy.evaluation.plan import BEHAVIOR, TARGET, Settings
+from offpolicy.extensions import plugins
+from offpolicy.folds import MOST_FOLDS
+from offpolicy.grid import Grid
+from offpolicy.protocols import ModelFitter, Policy, Setting
+
+#: `behavior=` to count actions in the cells of the domain's grid.
+COUNTS = "counts"
+#: What is read of a domain.
+MEMBERS = ("name", "state_columns", "actions", "horizon", "discount", "reward_range", "legal")
+
+
+def read_parts(folds: Any, train_fraction: Any, seed: int) -> Parts:
+    """k folds, 2 by default, or the two parts of a split."""
+    seed = whole("seed", seed)
+    if train_fraction is None:
+        count = 2 if folds is None else whole("folds", folds, 2, "the number of episodes")
+        if count > MOST_FOLDS:
+            raise UsageError(f"folds must be at most {MOST_FOLDS}, not {count}")
+        return Parts.folds(count, seed)
+    if folds is not None:
+        raise UsageError("give folds or train_fraction, not both")
+    return Parts.train_and_test(read_fraction(train_fraction), seed)
+
+
+def read_fraction(train_fraction: Any) -> float:
+    """How much of a log goes to a model: some of it, but not all."""
+    if not (is_number(train_fraction) and 0 < train_fraction < 1):
+        raise UsageError(f"train_fraction must be between 0 and 1, not {shown(train_fraction)}")
+    return float(train_fraction)
+
+
+def read_policies(policy: Any, argument: str = "policy") -> dict[str, Policy]:
+    """Target policies by name; one alone has the name that `evaluate` gives it."""
+    if isinstance(policy, list | tuple):
+        raise UsageError(
+            f"several policies are a mapping, with a name for each, and not a {type(policy).__name__}, in which a name "
+            "could be there twice"
+        )
+    found = dict(policy) if isinstance(policy, Mapping) else {TARGET: policy}
+    if not found:
+        raise UsageError(f"{argument}= names no policy")
+    for name, each in found.items():
+        if name == BEHAVIOR:
+            raise UsageError(f"{BEHAVIOR!r} is the name of the behaviour policy; choose another for a target policy")
+        if not isinstance(name, str):
+            raise UsageError(f"policies have names, and {shown(name)} is none")
+        text("the name of a policy", name)
+        if not callable(getattr(each, "probabilities", None)):
+            raise UsageError(
+                f"policy {name!r} needs a method probabilities(states, step), which {type(each).__name__} has not"
+            )
+    return found
+
+
+def read_fitter(fitter: Any) -> ModelFitter:
+    """The fitter itself, or the one of that name."""
+    if isinstance(fitter, str):
+        return plugins.fitter(fitter)
+    if not callable(getattr(fitter, "fit", None)):
+        raise UsageError(f"fitter= takes a name or an object with fit(log, domain), not {type(fitter).__name__}")
+    found: ModelFitter = fitter
+    return found
+
+
+def behavior_of(behavior: Any, domain: Setting, logged: bool) -> Any:
+    """Return how π0 is estimated: as asked, or as the domain says where the log has no probabilities."""
+    own = getattr(domain, "behavior", None)
+    wanted = behavior is None and not logged and not callable(getattr(own, "probabilities", None))
+    return own if wanted else behavior
+
+
+def read_behavior(behavior: Any, smoothing: Any) -> dict[str, Any] | None:
+    """How `behavior_column` is to estimate π0; None where it is logged."""
+    if behavior is None:
+        return None
+    added = {"smoothing": at_least_0("smoothing", smoothing)}
+    if isinstance(behavior, Grid):
+        return {"aggregate": behavior} | added
+    if callable(getattr(behavior, "predict_proba", None)):
+        return {"classifier": behavior} | added
+    if not isinstance(behavior, str) or behavior != COUNTS:
+        raise UsageError(
+            f"behavior= takes {COUNTS!r}, an op.Grid or a classifier with predict_proba, not {shown(behavior)}"
+        )
+    return added
+
+
+def read_estimators(estimators: Any, beside: Sequence[str]) -> list[str] | None:
+    """The ids, with those that are reported beside; None for all."""
+    if estimators is None:
+        return None
+    return check_ids([*check_ids(estimators), *beside])
+
+
+class Revised:
+    """A domain with another horizon or discount; the rest is its own."""
+
+    def __init__(self, domain: Setting, horizon: int | None, discount: float | None) -> None:
+        """Keeps the domain's own where there is no other."""
+        self._domain = domain
+        self.horizon = domain.horizon if horizon is None else horizon
+        self.discount = domain.discount if discount is None else discount
+
+    def __getattr__(self, name: str) -> Any:
+        """What is not revised."""
+        if name.startswith("__") or name == "_domain":  # asked for while a copy is being made
+            raise AttributeError(name)
+        return getattr(self._domain, name)
+
+    def __repr__(self) -> str:
+        """The domain, and what is revised."""
+        return f"{self._domain!r} with horizon={self.horizon}, discount={self.discount}"
+
+
+def read_domain(domain: Any, horizon: Any, discount: Any) -> Setting:
+    """The domain itself, or the one of that name, with this horizon and discount."""
+    found = plugins.domain(domain) if isinstance(domain, str) else domain
+    for member in MEMBERS:
+        if not hasattr(found, member):
+            raise UsageError(f"domain= takes a name or a domain, and {type(found).__name__} has no {member}")
+    setting: Any = found if horizon is None and discount is None else Revised(found, horizon, discount)
+    chosen: Setting = setting
+    return chosen
+
+
+def read_settings(domain: Setting, baseline: float | None, truncation: str | None) -> Settings:
+    """The numbers of the evaluations to come, with the domain's horizon and discount; one of NumPy's will do."""
+    if truncation is not None and not (isinstance(truncation, str) and truncation == "as-terminal"):
+        raise UsageError(f"truncation must be 'as-terminal' or None where models are fitted, not {shown(truncation)}")
+    return Settings(domain.discount, domain.horizon, baseline, truncation=truncation)
+
+
+def described_behavior(behavior: Any, smoothing: float) -> dict[str, Any]:
+    """How a result says where the probabilities of π0 are from: the log, or an estimate."""
+    how = (None, None) if behavior is None else (described(behavior), smoothing)
+    return dict(zip(("behavior", "smoothing"), how, strict=True))
+
+
+def described(thing: object) -> str:
+    """What a result calls it: its name, its own words, or its type where those are but an address."""
+    said = thing if isinstance(thing, str) else repr(thing)
+    return type(thing).__name__ if " at 0x" in said else said

@@ -1,0 +1,84 @@
+"""The policies to choose from: what a generator proposes, or a mapping of named policies."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from offpolicy._util.scalars import is_number
+from offpolicy.errors import PluginError, UsageError
+from offpolicy.evaluation.plan import BEHAVIOR
+from offpolicy.extensions import plugins
+from offpolicy.protocols import Candidate, Generator, ModelFitter, Policy, Setting
+
+
+def find_candidates(
+    generator: str | Generator | Mapping[str, Policy], fitter: str | ModelFitter, log: Any, domain: Setting
+) -> list[Candidate]:
+    """Every candidate, each with a name of its own; a generator that is named gets the fitter if it takes one.
+
+    >>> import offpolicy as op
+    >>> from offpolicy.drivers.candidates import find_candidates
+    >>> find_candidates({"even": op.policies.Uniform(2)}, "tabular", None, None)[0].name
+    'even'
+    """
+    if isinstance(generator, Mapping):
+        return _checked([Candidate(name, policy) for name, policy in generator.items()], "generator=", UsageError)
+    who = f"generator {generator!r}" if isinstance(generator, str) else f"generator {type(generator).__name__}"
+    made = make_generator(generator, fitter)
+    if not callable(getattr(made, "candidates", None)):
+        raise UsageError(
+            f"generator= takes a name, an object with candidates(log, domain) or a mapping of names to policies, not "
+            f"{type(generator).__name__}"
+        )
+    found = made.candidates(log, domain)
+    if not isinstance(found, Iterable):
+        raise PluginError(f"{who} gives a {type(found).__name__} where candidates are due")
+    return _checked(list(found), who, PluginError)
+
+
+def make_generator(generator: str | Generator, fitter: str | ModelFitter) -> Any:
+    """Return the generator of that name, or the one given, with this fitter where it takes one and has none."""
+    if isinstance(generator, str):
+        maker = plugins.registry().find("offpolicy_candidate_policies", generator)
+        options = {"fitter": fitter} if "fitter" in inspect.signature(maker).parameters else {}
+        return plugins.generator(generator, **options)
+    given: Any = generator
+    takes = dataclasses.is_dataclass(given) and getattr(given, "fitter", fitter) is None
+    return dataclasses.replace(given, fitter=fitter) if takes else given
+
+
+def _checked(found: list[Candidate], who: str, error: type[UsageError | PluginError]) -> list[Candidate]:
+    if not found:
+        raise error(f"{who} has no candidate")
+    names: set[str] = set()
+    for candidate in found:
+        fault = _fault(candidate, names)
+        if fault is not None:
+            raise error(f"{who}{fault}")
+        names.add(candidate.name)
+    return found
+
+
+def _fault(candidate: Any, names: set[str]) -> str | None:
+    """What is wrong with a candidate, after others of these names, as the end of a sentence."""
+    if not isinstance(candidate, Candidate):
+        return f" gives a {type(candidate).__name__} where an offpolicy.Candidate is due"
+    name, policy, fraction, model = candidate.name, candidate.policy, candidate.train_fraction, candidate.model
+    if not isinstance(name, str):
+        return f" gives the name {name!r}, which is no text"
+    if not name:
+        return " gives an empty name"
+    if name in names:
+        return f" gives the name {name!r} twice"
+    if name == BEHAVIOR:
+        return f": {BEHAVIOR!r} is the name of the behaviour policy; choose another for a candidate"
+    if not callable(getattr(policy, "probabilities", None)):
+        return f": policy {name!r} is a {type(policy).__name__} without probabilities(states, step)"
+    if not (is_number(fraction) and 0 <= fraction < 1):
+        return f": train_fraction of {name!r} must be from 0 up to, not including, 1, not {fraction!r}"
+    if model is not None and not callable(getattr(model, "values", None)):
+        return f": the model of {name!r} is a {type(model).__name__} without values(policy, horizon, discount)"
+    return None

@@ -1,0 +1,208 @@
+"""Which estimator is most accurate in a domain of one's own: `op.compare`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from offpolicy import _core
+from offpolicy._util import plotting
+from offpolicy._util.files import write_json
+from offpolicy._util.scalars import MOST_THREADS, is_number, number, whole
+from offpolicy._util.scratch import ScratchFolder
+from offpolicy.drivers.arguments import read_domain, read_fitter, read_policies
+from offpolicy.errors import UsageError
+from offpolicy.evaluation.estimators import ESTIMATORS, check_ids
+from offpolicy.experiments import figures
+from offpolicy.experiments.comparison import Comparison, Estimator, needs_model, true_values
+from offpolicy.experiments.errors import summary
+from offpolicy.experiments.runs import complete
+from offpolicy.experiments.runs_file import Run
+from offpolicy.protocols import Domain, ModelFitter, Policy
+
+
+@dataclass(frozen=True)
+class Compared:
+    """`table` has RMSE and bias by policy, estimator and size, each with its Monte-Carlo error; `truth` the values.
+
+    Where a few runs have most of the RMSE, the table's `median` of absolute errors tells more, and `top_ten`, the share
+    of the ten largest squared errors in the sum of all, tells that it is so.
+    """
+
+    table: pl.DataFrame
+    truth: pl.DataFrame
+    settings: dict[str, Any]
+
+    def figure(self) -> Any:
+        """log10 of the RMSE over |D|, a panel a policy, as an Altair chart."""
+        title = f"{self.settings['runs']} runs"
+        return figures.errors_over(
+            self.table, "size", "|D|", title, panels="policy", y="rmse", y_title="log10 of RMSE", by_id=True
+        )
+
+    def save(self, folder: str | Path) -> None:
+        """Writes `comparison.json`, `figure.svg` and `figure.png`."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "comparison.json", self.to_dict())
+        for kind in ("svg", "png"):
+            plotting.save(self.figure(), folder / f"figure.{kind}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        tables = {"truth": self.truth.to_dicts(), "table": self.table.to_dicts()}
+        return {"version": _core.__version__, "settings": self.settings, **tables}
+
+
+def compare(
+    domain: str | Domain,
+    policies: Mapping[str, Policy],
+    *,
+    estimators: Sequence[str | Estimator] = ("step-is", "step-wis", "dr"),
+    sizes: int | Sequence[int] = (100, 1000),
+    runs: int = 100,
+    fitter: str | ModelFitter = "tabular",
+    folds: int = 2,
+    baseline: float | None = None,
+    truth: Mapping[str, float] | None = None,
+    truth_episodes: int = 100_000,
+    seed: int = 0,
+    workers: int = 1,
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Compared:
+    """How far estimators are from the truth, in a domain that can be simulated.
+
+    Parameters
+    ----------
+    domain
+        One with a simulator, or its name.
+    policies
+        The targets, by name.
+    estimators
+        Ids of `evaluate`, and functions of a frame with the columns of `evaluate` and `ratio`, sorted by episode and
+        step, that return an estimate; a function is listed under its `__name__`.
+    sizes, runs
+        How many episodes the logs have, one number or several, and how many logs of each size.
+    fitter, folds
+        The models of estimators that need one, and into how many parts a log is cut to fit them on other episodes.
+    baseline
+        c of `dr-bsl`.
+    truth, truth_episodes
+        The values of the policies, where they are known. Otherwise the domain's `value(policy)`, if it has that, or the
+        mean return of so many episodes; its error is taken off.
+    seed, workers
+        The same seed gives the same numbers for any number of processes. Functions travel to other processes only if
+        they are defined in a module, and a script must do its work under `if __name__ == "__main__":` then.
+    out, resume
+        A folder to keep the runs in, and whether to go on with those that it has; the names of policies and functions
+        stand for them there.
+
+    Examples
+    --------
+    >>> import offpolicy as op
+    >>> from offpolicy.testing import Walk
+    >>> walk = Walk()
+    >>> def zero(log):
+    ...     return 0.0
+    >>> found = op.compare(
+    ...     walk, {"eager": walk.policies["eager"]}, estimators=["step-is", "dr", zero], sizes=[50, 200], runs=20
+    ... )
+    >>> found.table.filter(size=200).sort("rmse")["estimator"].to_list()
+    ['dr', 'step-is', 'zero']
+    """
+    world = _simulator(domain)
+    targets = read_policies(policies, "policies")
+    ids, functions = _estimators(estimators)
+    fit = read_fitter(fitter) if functions or needs_model(ids) else None
+    runs, seed = whole("runs", runs, 1), whole("seed", seed, 0)
+    workers = whole("workers", workers, 1, limit=MOST_THREADS)
+    truth_episodes = whole("truth_episodes", truth_episodes, 2)
+    folds = whole("folds", folds, 2) if fit else folds
+    baseline = None if baseline is None else number("baseline", baseline)
+    numbers = _sizes(sizes, folds if fit else 1)
+    experiment = Comparison(world, targets, ids, functions, numbers, fit, folds, baseline)
+    known = _known(truth, targets) if truth is not None else true_values(world, targets, truth_episodes, seed)
+    scratch = ScratchFolder() if out is None else None
+    folder = scratch.path if scratch else Path(str(out))
+    folder.mkdir(parents=True, exist_ok=True)
+    done = complete(experiment, runs, seed=seed, folder=folder, workers=workers, resume=resume, progress=progress)
+    values = [{"policy": name, "value": value, "std_error": error} for name, (value, error) in known.items()]
+    settings = experiment.settings() | {"runs": runs, "seed": seed}
+    return Compared(pl.DataFrame(_rows(experiment, done, known)), pl.DataFrame(values), settings)
+
+
+def _simulator(domain: Any) -> Domain:
+    found: Any = read_domain(domain, None, None)
+    for member in ("behavior", "simulate"):
+        if getattr(found, member, None) is None:
+            raise UsageError(
+                f"compare makes its logs with a simulator, and {type(found).__name__} has no {member}: give a domain "
+                "that can be simulated"
+            )
+    world: Domain = found
+    return world
+
+
+def _rows(
+    experiment: Comparison, runs: Sequence[Run], truth: Mapping[str, tuple[float, float]]
+) -> list[dict[str, Any]]:
+    rows = []
+    for policy, (value, error) in truth.items():
+        for estimator in (*experiment.estimators, *experiment.functions):
+            for i, size in enumerate(experiment.sizes):
+                errors = np.array([run["estimates"][i][policy][estimator] - value for run in runs])
+                about = {"policy": policy, "estimator": estimator, "size": size}
+                rows.append(about | summary(errors, np.full(len(errors), error), shared=True))
+    return rows
+
+
+def _known(truth: Any, policies: Mapping[str, Policy]) -> dict[str, tuple[float, float]]:
+    if not isinstance(truth, Mapping) or set(truth) != set(policies):
+        given = ", ".join(map(str, truth)) if isinstance(truth, Mapping) else repr(truth)
+        raise UsageError(f"truth= must have the policies {', '.join(policies)}, not {given}")
+    for name, value in truth.items():
+        if not (is_number(value) and math.isfinite(value)):
+            raise UsageError(f"truth= of policy {name!r} must be a finite number, not {value!r}")
+    return {name: (float(truth[name]), 0.0) for name in policies}
+
+
+def _estimators(estimators: Any) -> tuple[list[str], dict[str, Estimator]]:
+    """Ids, and functions by their names."""
+    one_alone = isinstance(estimators, str) or callable(estimators) or not isinstance(estimators, Iterable)
+    given = [estimators] if one_alone else list(estimators)
+    ids = [one for one in given if isinstance(one, str)]
+    for one in given:
+        if not isinstance(one, str) and not callable(one):
+            raise UsageError(f"an estimator is an id or a function of a frame, not {one!r}")
+    functions = {getattr(one, "__name__", type(one).__name__): one for one in given if not isinstance(one, str)}
+    if not given:
+        raise UsageError("compare needs at least one estimator")
+    if ids:
+        check_ids(ids)
+    if "mc" in ids:
+        others = ", ".join(name for name in ESTIMATORS if name != "mc")
+        raise UsageError(
+            f"estimator 'mc' is the value of the behaviour policy, whatever the target; choose of {others}"
+        )
+    if len(functions) + len(set(ids)) < len(given) or set(functions) & set(ESTIMATORS):
+        raise UsageError("every estimator needs a name of its own, and a function none that is an id")
+    return ids, functions
+
+
+def _sizes(sizes: Any, folds: int) -> list[int]:
+    """In order, each once."""
+    given = sizes if isinstance(sizes, Iterable) else [sizes]
+    found = sorted({whole("a size", size, 1) for size in given})
+    if not found:
+        raise UsageError("compare needs at least one size")
+    if found[0] < folds:
+        raise UsageError(f"a log of {found[0]} episodes cannot be cut into {folds} folds")
+    return found

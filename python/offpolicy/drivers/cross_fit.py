@@ -1,0 +1,334 @@
+"""k-fold DR, Jiang & Li (2016), 6.1: every trajectory is evaluated once, with a model that has not seen it.
+
+    fold(i) = ⌊k · share(i)⌋,    share(i) in [0, 1): a hash of the episode's id (`offpolicy.folds`)
+    V = (1/n) Σ_i DR_i(Q̂_{-fold(i)}),    Q̂_{-j} fitted to all folds but j
+
+The paper averages the estimates of k folds of equal size, which is the same mean. Folds by a hash have about equal
+sizes; the mean over trajectories is taken, so that each counts alike. Every estimate is made by `evaluate`, in one scan
+over all folds together: a model that ignores its data gives bit for bit what it would give without folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from offpolicy import intervals
+from offpolicy._util import scalars
+from offpolicy._util.polars_calls import naming_the_log
+from offpolicy._util.probabilities import renormalised
+from offpolicy.annotation.annotator import MODELLED
+from offpolicy.annotation.side_by_side import values_of
+from offpolicy.annotation.transition_ratio import RatioOfFolds
+from offpolicy.drivers.arguments import (
+    behavior_of,
+    described,
+    described_behavior,
+    read_behavior,
+    read_domain,
+    read_estimators,
+    read_fitter,
+    read_parts,
+    read_policies,
+    read_settings,
+)
+from offpolicy.drivers.cross_fit_result import CrossFit, Fold
+from offpolicy.drivers.split_log import TEST, TRAIN, PartedLog, Parts, Stored
+from offpolicy.errors import BadLogError, OffPolicyError, UsageError
+from offpolicy.evaluation.bounds import Bounds
+from offpolicy.evaluation.evaluate import (
+    NoWeightError,
+    check_cluster,
+    check_continuing,
+    check_types,
+    evaluate,
+)
+from offpolicy.evaluation.passes import ProgressFunction, Steady
+from offpolicy.evaluation.plan import TARGET, Plan, Settings, choose_estimators, lacking, ratio_checks
+from offpolicy.evaluation.plan import Policy as TargetPolicy
+from offpolicy.evaluation.result import Evaluation
+from offpolicy.logs.clusters import Clusters, hints
+from offpolicy.logs.columns import ESTIMATED, Columns, PolicyColumns
+from offpolicy.logs.log_probabilities import with_behavior
+from offpolicy.logs.reading import steady
+from offpolicy.logs.sort import tidy
+from offpolicy.logs.sources import Source, open_log
+from offpolicy.models.behavior import behavior_columns
+from offpolicy.protocols import Model, ModelFitter, Policy, Setting
+
+
+@naming_the_log
+def cross_fit(
+    log: Any,
+    domain: str | Setting,
+    *,
+    policy: Policy | Mapping[str, Policy],
+    fitter: str | ModelFitter = "tabular",
+    folds: int | None = None,
+    train_fraction: float | None = None,
+    estimators: Sequence[str] | None = None,
+    transition_ratio: bool = True,
+    behavior: Any = None,
+    smoothing: float = 1.0,
+    discount: float | None = None,
+    horizon: int | None = None,
+    columns: Columns | None = None,
+    seed: int = 0,
+    confidence: float = 0.95,
+    interval: str = "t",
+    bounds: Bounds | None = None,
+    baseline: float | None = None,
+    cluster: str | None = None,
+    order: str = "sorted",
+    truncation: str | None = None,
+    threads: int | None = None,
+    progress: ProgressFunction | None = None,
+    continuing: bool = False,
+) -> CrossFit:
+    """What target policies would have earned, with models fitted on other episodes than those they evaluate.
+
+    The standard error is that of the values of all trajectories, s/√n; see `offpolicy.drivers.cross_fit_result` for
+    what it leaves out, and for finite-sample intervals.
+
+    Parameters
+    ----------
+    log
+        Any log that `evaluate` reads, with the columns of state and action. A frame stays in memory. Everything else is
+        read in batches, once or twice a fold, and annotated in temporary Parquet files, in bounded memory where the
+        fitter needs no more (`tabular` does not), but for 28 bytes for each episode.
+    domain
+        What the log does not say: the name of a domain, one itself, or `op.LoggedDomain(...)`.
+    policy
+        π1, or a mapping of names to several, which are evaluated in the same scan.
+    fitter
+        The name of a model fitter, or one made by `op.fitter(name, ...)`. It finds the log under the default names of
+        columns, beside those that `columns` gives.
+    folds
+        k, from 2 to the number of episodes; 2 by default. An episode's fold depends on its id and the seed alone, so
+        that folds differ in size and some may be empty: n folds of n episodes are close to leaving one out, but not
+        the same.
+    train_fraction
+        Instead of folds, the single split of the paper: models are fitted to the first episodes by hash, D_reg, up to
+        this fraction, and only the others, D_test, are evaluated. `reg` is reported beside: the mean of V̂(s_1) over
+        the first states of D_test.
+    estimators
+        Ids; None for all that the columns allow.
+    transition_ratio
+        `dr-v2` gets P̂/P of each transition where the domain and the models know P and P̂ of its states
+        (`transition_probability`), which makes it unbiased; the notes say so, or why not. Where they do not, or with
+        False, it takes P̂/P = 1, with less variance and a bias of up to εV_max Σγ^t (Proposition 1).
+    behavior
+        None to take the probabilities of the log. Otherwise they are estimated, from other folds too: `"counts"` in the
+        domain's grid, an `op.Grid` to count in, or a classifier with `fit` and `predict_proba`. The result says so.
+    smoothing
+        α of the estimated probabilities; see `estimate_behavior`.
+    discount, horizon
+        Those of the domain by default.
+    columns
+        The names of the log's columns; those of the state in the order of the domain's.
+    seed
+        Another one puts the episodes into other folds.
+    cluster
+        As in `evaluate`; all episodes of a cluster are in the same fold, so that no model has seen one of those that it
+        evaluates.
+    confidence, interval, bounds, baseline, order, truncation, threads, continuing
+        As in `evaluate`; without bounds, rewards have those of the domain.
+    progress
+        Called with the folds done so far and those to do.
+
+    Examples
+    --------
+    >>> import offpolicy as op
+    >>> from offpolicy.testing import Walk
+    >>> walk = Walk()
+    >>> log = walk.simulate(walk.behavior, n=2000, seed=1)
+    >>> eager = walk.policies["eager"]
+    >>> cf = op.cross_fit(log, walk, policy=eager, fitter="tabular", folds=5, estimators=["step-is", "dr"])
+    >>> truth = walk.exact_values(eager)[1][0, 3]
+    >>> bool(abs(cf["dr"].value - truth) < 3 * cf["dr"].std_error), cf["dr"].std_error < cf["step-is"].std_error
+    (True, True)
+    """
+    intervals.check(interval, confidence)
+    check_types(columns, None, bounds)
+    scalars.choice("order", order, ("sorted", "any"))
+    transition_ratio, threads = scalars.flag("transition_ratio", transition_ratio), scalars.threads(threads)
+    continuing = scalars.flag("continuing", continuing)
+    parts = read_parts(folds, train_fraction, seed)
+    policies, fit = read_policies(policy), read_fitter(fitter)
+    wanted = read_estimators(estimators, beside=[] if train_fraction is None else ["reg"])
+    setting, columns = read_domain(domain, horizon, discount), columns or Columns()
+    bounds = Bounds.of(setting) if bounds is None else bounds
+    settings = read_settings(setting, baseline, truncation)
+    check_continuing(continuing, settings.discount, bounds)
+    source = with_behavior(open_log(log), columns)
+    behavior = behavior_of(behavior, setting, columns.has_behavior(source.columns))
+    estimated = read_behavior(behavior, smoothing)
+    files = source.files()
+    if order == "any":
+        source, _ = tidy(source, source.columns, columns, dedupe=False)
+    check_cluster(cluster)
+    log_seen = _refuse(source, columns, settings, wanted, estimated is not None, threads)
+    with steady(log_seen.check):
+        clusters = None if cluster is None else Clusters.read(source, columns, cluster)
+        parts = parts if clusters is None else _by_cluster(parts, clusters, train_fraction)
+        parted = PartedLog(source, columns, setting, parts, [] if cluster is None else [cluster])
+        chosen = _evaluated(parted.episodes, parts.count, train_fraction)
+        if estimated is not None:
+            parted.estimated(behavior_columns(parted.whole, setting, parts.of, parts.count, **estimated))
+        into = {name: PolicyColumns.named(str(number)) for number, name in enumerate(policies)}
+        # A bootstrap of truncated episodes reads R̂ where P̂/P would have Q̂, and leaves dr-v2 out.
+        ratio = RatioOfFolds(setting, wanted, transition_ratio and truncation != "bootstrap")
+        annotated = _annotated(parted, chosen, policies, into, fit, setting, ratio, threads, progress)
+    estimate = partial(
+        evaluate,
+        discount=settings.discount,
+        horizon=settings.horizon,
+        baseline=baseline,
+        truncation=truncation,
+        columns=Columns(behavior_prob=columns.behavior_prob if estimated is None else ESTIMATED),
+        policies=ratio.named(into),
+        confidence=confidence,
+        interval=interval,
+        bounds=bounds,
+        cluster=cluster,
+        threads=threads,
+        continuing=continuing,
+    )
+    pooled = estimate(parted.together(annotated.values()), estimators=wanted)
+    about = {
+        "folds": parts.count if train_fraction is None else None,
+        "train_fraction": train_fraction,
+        "seed": seed,
+        "fitter": described(fitter),
+        "domain": setting.name,
+        "transition_ratio": transition_ratio,
+        **described_behavior(behavior, smoothing),
+    }
+    remarks = renormalised(parted.renormalised) + (hints(source, columns) if clusters is None else [])
+    if parted.renormalised:
+        pooled.repairs["renormalised"] = parted.renormalised
+    pooled = _with_provenance(pooled, files, order, columns, about, remarks + ratio.notes)
+    total = sum(parted.episodes.values())
+    each = (_fold(part, parted.together([annotated[part]]), total, estimate, wanted) for part in chosen)
+    return CrossFit.pooled(pooled, tuple(each))
+
+
+def _refuse(
+    source: Source,
+    columns: Columns,
+    settings: Settings,
+    estimators: Sequence[str] | None,
+    estimated: bool,
+    threads: int | None,
+) -> Steady:
+    """Refuses what could not be evaluated in the end before a model is fitted, with the files and rows of the user."""
+    for role in ("episode", "step", "reward"):
+        columns.need(role, source.columns)
+    behavior = None if estimated else columns.with_estimates(source.columns).find("behavior_prob", source.columns)
+    ratio: dict[str, Any] | None = {"probabilities": {}} if estimated or behavior else None
+    lacks = lacking(columns, source.columns, behavior, TARGET, "Columns") + ', or estimate it, behavior="counts"'
+    target = TargetPolicy(TARGET, ratio, dict.fromkeys(MODELLED, ""), lacks=lacks)
+    choose_estimators([target], estimators, settings.baseline)
+    plan = Plan(
+        columns=columns,
+        settings=settings,
+        terminal=columns.find("terminal", source.columns),
+        truncated=columns.find("truncated", source.columns),
+        policies=(),
+        mc=True,
+        extra=((behavior, ratio_checks(density=False)["behavior_prob"]),) if behavior else (),
+    )
+    return Steady(source, plan, threads)
+
+
+def _by_cluster(parts: Parts, clusters: Clusters, train_fraction: float | None) -> Parts:
+    """Put the episodes of a cluster into the part of its id."""
+    if train_fraction is None and parts.count > clusters.count:
+        raise UsageError(f"folds must be from 2 to the number of clusters, {clusters.count}, not {parts.count}")
+    return Parts(parts.count, lambda episodes: parts.of(clusters.of(episodes)))
+
+
+def _evaluated(episodes: Mapping[int, int], folds: int, train_fraction: float | None) -> list[int]:
+    """The parts to evaluate; refuses those that leave no other to fit to."""
+    total = sum(episodes.values())
+    if train_fraction is not None:
+        for part, what in ((TEST, "evaluate"), (TRAIN, "fit a model to")):
+            if part not in episodes:
+                raise OffPolicyError(
+                    f"a train_fraction of {train_fraction:g} leaves none of {total} episodes to {what}: choose "
+                    "another one, or another seed"
+                )
+        return [TEST]
+    if folds > total:
+        raise UsageError(f"folds must be from 2 to the number of episodes, {total}, not {folds}")
+    if len(episodes) == 1:
+        raise OffPolicyError(
+            f"all {total} episodes fall into one of {folds} folds, and none is left to fit a model to: choose more "
+            "folds, or another seed"
+        )
+    return list(episodes)
+
+
+def _annotated(
+    parted: PartedLog,
+    chosen: Sequence[int],
+    policies: Mapping[str, Policy],
+    into: Mapping[str, PolicyColumns],
+    fitter: ModelFitter,
+    setting: Setting,
+    ratio: RatioOfFolds,
+    threads: int | None,
+    progress: ProgressFunction | None,
+) -> dict[int, Stored]:
+    """The chosen parts, each with what the policies and the model of the others say of it."""
+    found = {}
+    for done, part in enumerate(chosen):
+        if progress:
+            progress(done, len(chosen))
+        model = _fit(fitter, parted.others(part), setting)
+        values = values_of(model, list(policies.values()), setting.horizon, setting.discount)
+        ratio.ask(values)
+        found[part] = parted.annotated(part, policies, values, ratio.named(into), threads)
+    if progress:
+        progress(len(chosen), len(chosen))
+    return found
+
+
+def _with_provenance(
+    pooled: Evaluation,
+    files: list[dict[str, Any]],
+    order: str,
+    columns: Columns,
+    about: dict[str, Any],
+    remarks: list[str],
+) -> Evaluation:
+    """The files and columns of the user, for those that were made of them, and what cross-fitting did."""
+    beside = "reg is the mean of V̂(s_1) over the first states of the episodes evaluated, which the model has not seen"
+    return replace(
+        pooled,
+        sources=files,
+        notes=pooled.notes + remarks + ([] if about["train_fraction"] is None else [beside]),
+        repairs=({"sorted": True} if order == "any" else {}) | pooled.repairs,
+        settings=pooled.settings | {"order": order, "columns": asdict(columns), "cross_fit": about},
+    )
+
+
+def _fit(fitter: ModelFitter, log: pl.DataFrame | pl.LazyFrame, setting: Setting) -> Model:
+    try:
+        return fitter.fit(log, setting)
+    except BadLogError as error:  # its rows are those of a part of the log
+        raise BadLogError([replace(p, file=None, row=None) for p in error.problems], error.found) from None
+
+
+def _fold(
+    part: int, log: Source, total: int, estimate: Callable[..., Evaluation], wanted: Sequence[str] | None
+) -> Fold:
+    try:
+        found = estimate(log, estimators=wanted)
+    except NoWeightError:  # what all folds together have, one may lack
+        found = estimate(log)
+    return Fold(part, total - found.episodes, found)

@@ -1,0 +1,237 @@
+"""The result of cross-fitting: estimates pooled over folds, and the folds one by one.
+
+    V = (1/n) Σ_i x_i,    SE = s(x_1, …, x_n) / √n        x_i: the value of trajectory i, with the model of other folds
+
+Given the others, the values of a fold are independent and each fold's mean is unbiased; so is V. Between folds the
+models have trajectories in common, which SE leaves out: an effect of second order, that vanishes as the models settle.
+
+A bound that holds for finite samples is made fold by fold, at level 1 - δ/k, and averaged (n_j trajectories in fold j):
+
+    Σ_j n_j/n · [low_j, high_j]        each misses with probability ≤ δ/k, all together with ≤ δ
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from offpolicy import intervals
+from offpolicy._util.printing import readable, whole_tables
+from offpolicy.annotation.annotator import MODELLED
+from offpolicy.errors import UsageError
+from offpolicy.evaluation.bounds import Bounds
+from offpolicy.evaluation.estimate import Estimate
+from offpolicy.evaluation.estimators import NEEDS
+from offpolicy.evaluation.result import Evaluation
+from offpolicy.evaluation.verdict import Verdict
+from offpolicy.intervals import Interval, auto
+from offpolicy.intervals.sketch import Sketch
+
+#: Folds that a sentence lists, and sentences.
+SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Fold:
+    """The evaluation of one fold with the model of the others; `train` episodes were there to fit it."""
+
+    number: int
+    train: int
+    evaluation: Evaluation
+
+    def find(self, policy: str, estimator: str) -> Estimate | None:
+        """The estimate, if the fold has it: its weights alone may be too few."""
+        found = (e for e in self.evaluation.estimates if (e.policy, e.estimator) == (policy, estimator))
+        return next(found, None)
+
+    def lacking(self, policy: str, estimator: str) -> str | None:
+        """Why the fold alone has no such estimate, or none with a standard error."""
+        found = self.find(policy, estimator)
+        if found is None:
+            told = (note for note in self.evaluation.notes if f"policy {policy!r}" in note)
+            return next(told, f"{estimator} has no value")
+        return found.interval(method="t").reason if found.std_error is None else None
+
+
+@dataclass(frozen=True)
+class PooledEstimate(Estimate):
+    """An estimate over all folds, with those of the folds."""
+
+    folds: tuple[Fold, ...] = ()
+
+    def interval(
+        self,
+        confidence: float | None = None,
+        method: str | None = None,
+        bounds: Bounds | None = None,
+        side: str = "two",
+        **options: Any,
+    ) -> Interval:
+        """As everywhere; one for finite samples is the average of the folds', where their models differ."""
+        level = self.settings.confidence if confidence is None else confidence
+        name = self.settings.method if method is None else method
+        intervals.check(name, level, side)
+        if name == auto.AUTO:
+            request = self._request(name, confidence, bounds, side, **options)
+            return auto.take(request, lambda rung: self.interval(confidence, rung, bounds, side, **options))
+        kind = intervals.METHODS[name].kind
+        if kind in ("asymptotic", "heuristic") or not self._modelled:
+            return super().interval(confidence, method, bounds, side, **options)
+        without = Interval(None, None, name, kind, level, side=side)
+        if kind == "anytime":
+            return replace(without, reason="models fitted anew change all values: no promise holds for every look")
+        miss = (1 - level) / len(self.folds)
+        found, lacking = [], {}
+        for fold in self.folds:
+            alone = fold.find(self.policy, self.estimator)
+            part = without if alone is None else alone.interval(1 - miss, name, bounds, side, **options)
+            found.append(part)
+            if (part.low, part.high) == (None, None):
+                lacking[fold.number] = part.reason or fold.lacking(self.policy, self.estimator) or ""
+        if lacking:
+            shared = len(lacking) == len(found) and len(set(lacking.values())) == 1
+            said = list(lacking.values())[:1] if shared else sentences(lacking.items())
+            return replace(without, reason="; ".join(said))
+        given = self.settings.bounds if bounds is None else bounds
+        pooled = replace(self._average(found), confidence=level)
+        vacuous = None if given is None else given.vacuous(pooled.low, pooled.high, self.terms)
+        return replace(pooled, reason=vacuous)
+
+    def sketch(self, bounds: Bounds | None = None, side: str = "lower", by: str = "rewards") -> Sketch:
+        """As everywhere, but not of values by the models of several folds, which are not independent."""
+        if self._modelled:
+            raise UsageError(f"the values of {self.estimator} come from several models: make a sketch of each fold")
+        return super().sketch(bounds, side, by)
+
+    @property
+    def _modelled(self) -> bool:
+        return bool(set(MODELLED) & set(NEEDS[self.estimator]))
+
+    def _average(self, each: list[Interval]) -> Interval:
+        """The intervals of the folds, each with the weight of its trajectories."""
+        sizes = [fold.evaluation.episodes / self.episodes for fold in self.folds]
+
+        def mean(ends: list[float | None]) -> float | None:
+            known = [end for end in ends if end is not None]
+            return math.fsum(map(math.prod, zip(sizes, known, strict=True))) if known else None
+
+        first = each[0].assumptions
+        shared = {name: first[name] for name in first if all(part.assumptions[name] == first[name] for part in each)}
+        low, high = mean([part.low for part in each]), mean([part.high for part in each])
+        return replace(each[0], low=low, high=high, assumptions=shared | {"folds": len(each)})
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """The pooled evaluation, which has all that `evaluate` gives, and the folds behind it.
+
+    >>> import offpolicy as op
+    >>> from offpolicy.testing import Walk
+    >>> walk = Walk()
+    >>> log = walk.simulate(walk.behavior, n=300, seed=0)
+    >>> cf = op.cross_fit(log, walk, policy=walk.policies["eager"], estimators=["dr"])
+    >>> cf.folds.select("fold", "episodes", "train_episodes", "estimator").rows()
+    [(0, 155, 145, 'dr'), (1, 145, 155, 'dr')]
+    >>> cf["dr"].value == cf.evaluation["dr"].value == cf.table["value"][0]
+    True
+    """
+
+    evaluation: Evaluation
+    parts: tuple[Fold, ...]
+
+    @classmethod
+    def pooled(cls, evaluation: Evaluation, parts: tuple[Fold, ...]) -> CrossFit:
+        """Gives every estimate of the pooled evaluation the folds behind it, and says what these lack."""
+        estimates = tuple(PooledEstimate(**vars(found), folds=parts) for found in evaluation.estimates)
+        pooled = cls(replace(evaluation, estimates=estimates), parts)
+        null = pl.any_horizontal(pl.col("value", "std_error").is_null())
+        lacking = pooled.folds.filter(null).select("fold", "reason").iter_rows()
+        return cls(replace(pooled.evaluation, notes=evaluation.notes + sentences(lacking)), parts)
+
+    def __str__(self) -> str:
+        """The evaluation, then the folds."""
+        with whole_tables():
+            return f"{self.evaluation}\n{readable(self.folds)}"
+
+    def __getitem__(self, key: str | tuple[str, str]) -> Estimate:
+        """A pooled estimate by estimator, or by policy and estimator."""
+        return self.evaluation[key]
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row a pooled estimate."""
+        return self.evaluation.table
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the weights can carry the pooled estimates."""
+        return self.evaluation.verdict
+
+    @property
+    def notes(self) -> list[str]:
+        """What else is to know."""
+        return self.evaluation.notes
+
+    @property
+    def folds(self) -> pl.DataFrame:
+        """One row a fold and estimate; what a fold alone cannot have is null, and `reason` says why."""
+        schema = {
+            "fold": pl.Int64,
+            "policy": pl.String,
+            "estimator": pl.String,
+            "value": pl.Float64,
+            "std_error": pl.Float64,
+            "episodes": pl.Int64,
+            "steps": pl.Int64,
+            "train_episodes": pl.Int64,
+            "reason": pl.String,
+        }
+        rows = []
+        for part in self.parts:
+            for pooled in self.evaluation.estimates:
+                found = part.find(pooled.policy, pooled.estimator)
+                numbers = (found.value, found.std_error) if found else (None, None)
+                size = (part.evaluation.episodes, part.evaluation.steps, part.train)
+                reason = part.lacking(pooled.policy, pooled.estimator)
+                rows.append((part.number, pooled.policy, pooled.estimator, *numbers, *size, reason))
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def values(self, estimator: str, policy: str | None = None) -> pl.DataFrame:
+        """Per-trajectory values, each with the model of the other folds; see `Evaluation.values`."""
+        return self.evaluation.values(estimator, policy)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pooled evaluation with its provenance, and the folds, ready for JSON.
+
+        >>> import offpolicy as op
+        >>> from offpolicy.testing import Walk
+        >>> walk = Walk()
+        >>> log = walk.simulate(walk.behavior, n=50, seed=0)
+        >>> found = op.cross_fit(log, walk, policy=walk.behavior, estimators=["dr"]).to_dict()
+        >>> found["settings"]["cross_fit"]["fitter"], len(found["folds"])
+        ('tabular', 2)
+        """
+        return self.evaluation.to_dict() | {"folds": self.folds.to_dicts()}
+
+
+def sentences(lacking: Iterable[tuple[int, str]]) -> list[str]:
+    """What folds lack, by reason; of more reasons than a few only the first ones.
+
+    >>> sentences([(3, "a single trajectory"), (5, "no weight"), (7, "a single trajectory")])
+    ['folds 3, 7: a single trajectory', 'fold 5: no weight']
+    """
+    by_reason: dict[str, list[int]] = {}
+    for number, reason in lacking:
+        by_reason.setdefault(reason, []).append(number)
+    found = [f"{_named(list(dict.fromkeys(folds)))}: {reason}" for reason, folds in by_reason.items()]
+    more = [f"{len(found) - SHOWN} more reasons are in the table of folds"] if len(found) > SHOWN else []
+    return found[:SHOWN] + more
+
+
+def _named(folds: list[int]) -> str:
+    more = f" and {len(folds) - SHOWN} more" if len(folds) > SHOWN else ""
+    return f"fold{'s' if len(folds) > 1 else ''} {', '.join(map(str, folds[:SHOWN]))}{more}"

@@ -1,0 +1,360 @@
+"""Safe policy improvement, after Jiang & Li (2016), section 6.2: the highest lower bound wins, if it is high enough.
+
+    difference    π* = argmax_π D̄(π) − C σ_D(π)    if that maximum is above 0,        otherwise π0
+    value         π* = argmax_π V(π) − C σ(π)      if that maximum is above V(π0),    otherwise π0
+
+Each candidate is evaluated on D ∖ D_train, where D_train is what it was made of, and which also serves for Q̂. The
+second rule is the paper's. Its V(π0), the mean return of all of D, is an estimate too, and no bound has its error: with
+a good model σ is small, and the noise of V(π0) alone may decide. The first rule pairs: D_i = X_i − G_i is the value of
+trajectory i under the candidate less its return, so that σ_D has the errors of both, and what moves both alike cancels.
+
+C ≥ 0 is caution: at 0 the best point estimate wins, and with more of it no score grows, so that a behaviour policy that
+is kept stays kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from offpolicy import _core
+from offpolicy._util import scalars
+from offpolicy._util.polars_calls import naming_the_log
+from offpolicy._util.probabilities import renormalised
+from offpolicy.drivers.arguments import (
+    behavior_of,
+    described,
+    described_behavior,
+    read_behavior,
+    read_domain,
+    read_fraction,
+    read_settings,
+)
+from offpolicy.drivers.candidates import find_candidates
+from offpolicy.drivers.improvement import SCHEMA, BehaviorValue, Improvement, at_least
+from offpolicy.drivers.lower_bound import LowerBound
+from offpolicy.drivers.missing import refuse_what_is_missing
+from offpolicy.drivers.score import Score, Scoring
+from offpolicy.drivers.split_log import default_names
+from offpolicy.errors import UsageError
+from offpolicy.evaluation.bounds import Bounds
+from offpolicy.evaluation.estimators import AVERAGED, WEIGHTED, check_ids
+from offpolicy.evaluation.evaluate import check_types, evaluate
+from offpolicy.evaluation.passes import ProgressFunction
+from offpolicy.evaluation.plan import BEHAVIOR
+from offpolicy.evaluation.result import Evaluation
+from offpolicy.folds import fold_of
+from offpolicy.intervals import METHODS, PROMISES
+from offpolicy.logs.columns import ESTIMATED, SCORE, Columns, PolicyColumns
+from offpolicy.logs.log_probabilities import with_behavior
+from offpolicy.logs.reading import steady
+from offpolicy.logs.sort import tidy
+from offpolicy.logs.sources import FrameSource, ParquetSource, Source, StreamSource, open_log
+from offpolicy.models.behavior import behavior_columns
+from offpolicy.models.behavior_policy import is_policy
+from offpolicy.protocols import Generator, ModelFitter, Policy, Setting
+
+#: Parts of the episodes of which each has its behaviour policy estimated from the others.
+PARTS = 2
+#: What a score is compared with, and the verdicts that a winner may be asked to have.
+AGAINST, REQUIRED = ("difference", "value"), ("fragile", "reliable")
+
+
+@naming_the_log
+def improve(
+    log: Any,
+    domain: str | Setting,
+    *,
+    generator: str | Generator | Mapping[str, Policy] = "mixture",
+    fitter: str | ModelFitter = "tabular",
+    train_fraction: float = 0.5,
+    estimator: str = "dr",
+    caution: float | None = None,
+    against: str = "difference",
+    require: str = "fragile",
+    transition_ratio: bool = True,
+    behavior: Any = None,
+    smoothing: float = 1.0,
+    discount: float | None = None,
+    horizon: int | None = None,
+    columns: Columns | None = None,
+    confidence: float | None = None,
+    interval: str | None = None,
+    bounds: Bounds | None = None,
+    baseline: float | None = None,
+    order: str = "sorted",
+    truncation: str | None = None,
+    threads: int | None = None,
+    progress: ProgressFunction | None = None,
+) -> Improvement:
+    """The candidate whose gain over the behaviour policy has the highest lower bound, if that is above 0.
+
+    Parameters
+    ----------
+    log
+        Any log that `evaluate` reads, with the columns of state and action.
+    domain
+        What the log does not say: the name of a domain, one itself, or `op.LoggedDomain(...)`.
+    generator
+        Where candidates come from: a name, such as `"mixture"`, the paper's; any object with
+        `candidates(log, domain)`; or a mapping of names to policies, which must not be made from this log.
+    fitter
+        Fits Q̂ to D_train, by name or as an object; a generator that is named and takes a fitter gets it too. But a
+        candidate that brings a model of its D_train is evaluated with that.
+    train_fraction
+        How much of the log Q̂ gets where a candidate was made from none of it and the estimator needs Q̂.
+    estimator
+        One that averages values of trajectories: `is`, `step-is`, `dr`, `dr-bsl` or `dr-v2`.
+    caution
+        C of the score, D̄ − Cσ_D or V − Cσ, at least 0; 1 by default.
+    against
+        `"difference"`: a score bounds the gain, the mean of paired differences of a candidate's values from the returns
+        of the same episodes, and must be above 0. `"value"`: the paper's rule, a score bounds the candidate's value and
+        must be above the mean return, whose own error it leaves out.
+    require
+        The verdict that a winner must have at least: `"fragile"`, which leaves `unusable` out, or `"reliable"`.
+    transition_ratio
+        Whether `dr-v2` gets P̂/P where domain and model know them, as in `cross_fit`.
+    behavior, smoothing
+        None to take the probabilities of the log; otherwise how they are estimated, as in `cross_fit`, here from two
+        parts of the episodes, each from the other. The result says so.
+    discount, horizon
+        Those of the domain by default.
+    columns
+        The names of the log's columns; those of the state in the order of the domain's.
+    confidence, interval, bounds
+        Another score: the lower bound of this level, 0.95 by default, by the interval of that name, and what is known
+        for certain where the interval needs it (of rewards, what the domain knows); as in `evaluate`, but one-sided.
+    baseline, order, truncation, threads
+        As in `evaluate`.
+    progress
+        Called with the candidates evaluated so far, and all of them (None until they are known).
+
+    Examples
+    --------
+    >>> import offpolicy as op
+    >>> from offpolicy.testing import Walk
+    >>> walk = Walk()
+    >>> best = op.improve(walk.simulate(walk.behavior, 500, seed=1), walk, estimator="dr", caution=2.0)
+    >>> best.winner, round(best.behavior.value, 3)
+    ('train 0.4, alpha 0.6', -0.009)
+    >>> (row,) = best.candidates.filter(candidate=best.winner).to_dicts()
+    >>> [round(row[name], 3) for name in ("value", "gain", "gain_error", "score")]
+    [0.393, 0.402, 0.022, 0.359]
+    """
+    check_types(columns, None, bounds)
+    setting, columns = read_domain(domain, horizon, discount), columns or Columns()
+    if bounds is None and interval is not None:
+        bounds = Bounds.of(setting)
+    scalars.choice("against", against, AGAINST)
+    scalars.choice("require", require, REQUIRED)
+    bound = LowerBound.chosen(caution, interval, confidence, bounds, "gain" if against == "difference" else "V")
+    check_estimator(estimator, baseline)
+    scalars.choice("order", order, ("sorted", "any"))
+    transition_ratio, threads = scalars.flag("transition_ratio", transition_ratio), scalars.threads(threads)
+    source = with_behavior(open_log(log), columns)
+    behavior = behavior_of(behavior, setting, columns.has_behavior(source.columns))
+    refuse_what_is_missing(source, columns, setting, behavior, generator, fitter, estimator)
+    estimated, train_fraction = read_behavior(behavior, smoothing), read_fraction(train_fraction)
+    numbers = read_settings(setting, baseline, truncation)
+    common: dict[str, Any] = {"discount": numbers.discount, "horizon": numbers.horizon, "truncation": truncation}
+    files = source.files()
+    if order == "any":
+        source, _ = tidy(source, source.columns, columns, dedupe=False)
+    own, table, kept = _prepared(source, columns, setting, estimated, threads=threads, **common)
+    value, low = own["mc"].value, bound.of(own["mc"])
+    assert value is not None
+    advance = progress or (lambda done, total: None)
+    advance(0, None)
+    floor = cost_floor(setting, estimator, bound) if against == "difference" else None
+    with steady(partial(_check_unchanged, source, own)):
+        first_step = int(open_log(table).lazy().select(pl.col("step").min()).collect().item())
+        found = find_candidates(generator, fitter, table, setting)
+        settings = {**common, "columns": kept, "threads": threads, "baseline": baseline}
+        scoring = Scoring(
+            table, setting, estimator, fitter, train_fraction, first_step, settings, transition_ratio, against, floor
+        )
+        scores = [_eligible(score, require) for score in scoring.scores(found, bound, advance)]
+    ranked = _ranked(scores)
+    least = 0.0 if against == "difference" else value
+    enough = [score for score in ranked if _score(score) > least]
+    best = next((score for score in enough if score.eligible), None)
+    notes = [*own.notes, *renormalised(scoring.tally.rows)]
+    notes += ["the rows were sorted by episode and step first"] if order == "any" else []
+    if floor is not None:
+        notes.append(
+            f"rewards can be as low as {floor:g}, so that the gain of step-is is made of rewards counted from there, "
+            "with the same expectation"
+        )
+    barred = enough[0] if enough and enough[0] is not best else None
+    if best is not None and barred is not None:
+        notes.append(
+            f"{barred.candidate.name!r} has a higher bound and is not taken, for its verdict is {barred.verdict}"
+        )
+    others = {"against": against, "require": require, **described_behavior(behavior, smoothing), "order": order}
+    others |= {**common, "baseline": baseline, "transition_ratio": transition_ratio}
+    return Improvement(
+        winner=BEHAVIOR if best is None else best.candidate.name,
+        policy=_known_behavior(setting) if best is None else best.candidate.policy,
+        candidates=_table(scores, ranked),
+        behavior=BehaviorValue(value, own["mc"].std_error, low.low, own.episodes),
+        estimator=estimator,
+        bound=bound,
+        against=against,
+        require=require,
+        kind=low.kind,
+        verdict=None if best is None else best.verdict,
+        barred=None if barred is None else barred.verdict,
+        notes=notes,
+        settings=_asked(setting, generator, fitter, estimator, bound, train_fraction, others, columns),
+        sources=files,
+        version=_core.__version__,
+    )
+
+
+def _known_behavior(domain: Setting) -> Policy | None:
+    behavior = getattr(domain, "behavior", None)
+    return behavior if is_policy(behavior) else None
+
+
+def check_estimator(estimator: str, baseline: float | None) -> None:
+    """Refuses what does not average values of trajectories, with the reason."""
+    check_ids([estimator])
+    others = f"choose one of {', '.join(AVERAGED)}"
+    if estimator in WEIGHTED:
+        raise UsageError(
+            f"estimator {estimator!r} is made of ratios of sums, biased in small samples and no average of the values "
+            f"of trajectories, which V − Cσ is made for; {others}"
+        )
+    if estimator == "mc":
+        raise UsageError(f"estimator 'mc' is the value of the behaviour policy, whatever the candidate; {others}")
+    if estimator == "reg":
+        raise UsageError(f"the standard error of 'reg' knows nothing of its model's bias: it bounds nothing; {others}")
+    if estimator == "dr-bsl" and baseline is None:
+        raise UsageError("estimator 'dr-bsl' needs baseline=, the constant c of its guess")
+
+
+def cost_floor(domain: Setting, estimator: str, bound: LowerBound) -> float | None:
+    """Return the lowest reward where that is a cost from which the gain of `step-is` must count."""
+    certain = bound.method in METHODS and METHODS[bound.method].kind in PROMISES
+    lowest = domain.reward_range[0]
+    return lowest if estimator == "step-is" and not certain and -math.inf < lowest < 0 else None
+
+
+def _asked(
+    domain: Setting,
+    generator: str | Generator | Mapping[str, Policy],
+    fitter: str | ModelFitter,
+    estimator: str,
+    bound: LowerBound,
+    train_fraction: float,
+    others: Mapping[str, Any],
+    columns: Columns,
+) -> dict[str, Any]:
+    """What the result depends on beside the log, ready for JSON."""
+    return {
+        "domain": domain.name,
+        "generator": "policies" if isinstance(generator, Mapping) else described(generator),
+        "fitter": described(fitter),
+        "estimator": estimator,
+        "caution": bound.caution,
+        "interval": bound.method,
+        "confidence": bound.confidence,
+        "train_fraction": train_fraction,
+        **others,
+        "bounds": None if bound.bounds is None else asdict(bound.bounds),
+        "columns": asdict(columns),
+    }
+
+
+def _prepared(
+    source: Source, columns: Columns, domain: Setting, estimated: dict[str, Any] | None, **settings: Any
+) -> tuple[Evaluation, Any, Columns]:
+    """The behaviour policy's own value, the log as generators and fitters read it, and where its probabilities are."""
+    own = _behavior(source, columns, estimated is not None, **settings)
+    table = _with_default_names(source, columns, domain)
+    if estimated is None:
+        return own, table, Columns(behavior_prob=columns.behavior_prob)
+    table, kept = _with_estimates(table, domain, estimated, source), Columns(behavior_prob=ESTIMATED)
+    return _behavior(open_log(table), kept, **settings), table, kept
+
+
+def _behavior(source: Source, columns: Columns, unweighted: bool = False, **settings: Any) -> Evaluation:
+    """The behaviour policy's own value, from a scan that checks all that later ones read, its probabilities too."""
+    log = source if isinstance(source, FrameSource | ParquetSource) else source.lazy()
+    if unweighted:  # its probabilities are not there yet
+        return evaluate(log, estimators=["mc"], columns=columns, **settings)
+    logged = columns.with_estimates(source.columns).need("behavior_prob", source.columns)
+    policies = {"itself": PolicyColumns(target_prob=logged)}
+    settings["diagnostics"] = False
+    return evaluate(log, estimators=["mc", "is"], columns=columns, policies=policies, **settings)
+
+
+def _check_unchanged(source: Source, own: Evaluation) -> None:
+    """Refuse a log that is not what it was when the behaviour policy was evaluated; a query is read once more."""
+    source.check_unchanged()
+    if isinstance(source, StreamSource):
+        own.samples.scan(own.samples.plan, "first", None)
+
+
+def _eligible(score: Score, require: str) -> Score:
+    """Turn down a candidate whose verdict is worse than what is required."""
+    if score.score is None or score.verdict is None or score.verdict.level in at_least(require):
+        return score
+    why = f"its verdict is worse than {require!r}, which is required"
+    return replace(score, eligible=False, reason=why if score.reason is None else f"{score.reason}; {why}")
+
+
+def _ranked(scores: list[Score]) -> list[Score]:
+    """Those with a score, the highest first; of equals the first comes first."""
+    return sorted((score for score in scores if score.score is not None), key=_score, reverse=True)
+
+
+def _score(score: Score) -> float:
+    assert score.score is not None
+    return score.score
+
+
+def _table(scores: list[Score], ranked: list[Score]) -> pl.DataFrame:
+    ranks = {score.candidate.name: rank for rank, score in enumerate(ranked, start=1)}
+    rows = [
+        {
+            **{name: getattr(score, name, None) for name in SCHEMA},
+            "candidate": score.candidate.name,
+            "rank": ranks.get(score.candidate.name),
+            "verdict": score.verdict and score.verdict.level,
+        }
+        for score in scores
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def _again(source: Source) -> Any:
+    """A log that can be read again, in the form that is read fastest; a stream was written to a file by now."""
+    if isinstance(source, FrameSource):
+        return source.frame
+    return source.paths if isinstance(source, ParquetSource) else source.lazy()
+
+
+def _with_default_names(source: Source, columns: Columns, domain: Setting) -> Any:
+    """The log as generators and fitters read it, who know columns by their default names alone."""
+    renamed = default_names(columns, domain, source.columns)
+    if not renamed and not columns.unread:
+        return _again(source)
+    return _frame(source).with_columns(renamed).drop(columns.unread, strict=False)
+
+
+def _with_estimates(table: Any, domain: Setting, how: dict[str, Any], keep: Source) -> Any:
+    """The log with the probabilities of the behaviour policy, each estimated from the other part of the episodes."""
+    log = _frame(open_log(table))
+    made = behavior_columns(log, domain, partial(fold_of, folds=PARTS), PARTS, keep=keep, **how)
+    return log.drop(SCORE, strict=False).with_columns(made)
+
+
+def _frame(source: Source) -> Any:
+    return source.frame if isinstance(source, FrameSource) else source.lazy()

@@ -1,0 +1,111 @@
+"""The picture of a safe improvement: a row a candidate, with a bar from its score to its gain, or to its value.
+
+Only a bar that lies wholly to the right of the behaviour policy's line speaks for its candidate.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from offpolicy.drivers.improvement import Improvement, at_least
+from offpolicy.evaluation.plan import BEHAVIOR
+
+WIDTH, ROW = 560, 14
+INK, FAINT, PLAIN, CHOSEN = "#333333", "#bbbbbb", "#7c9cb8", "#c2410c"
+#: The axis goes beyond the middle half of all numbers by so many widths of it, at most.
+REACH = 3.0
+TOOLTIP = ("candidate", "value", "std_error", "gain", "gain_error", "score", "episodes", "ess", "verdict", "reason")
+
+
+def picture(result: Improvement) -> alt.LayerChart:
+    """Candidates in their order: the winner in colour, pale if the verdict bars one, a ring if it has no score."""
+    low, high, cut = limits(result)
+    barred = pl.col("score").is_not_null() & ~pl.col("verdict").is_in(at_least(result.require))
+    rows = result.candidates.with_columns(winner=pl.col("candidate") == result.winner, barred=barred)
+    scale = alt.Scale(domain=[low, high], nice=False, zero=False)
+    charts = alt.layer(*_behavior(result, scale), *_candidates(rows, result, scale))
+    count = result.number_of_candidates
+    said = [f"{count} candidates by {result.estimator}: a bar from the score, {result.bound}, to the {shown(result)}"]
+    said += [f"pale bars have a verdict worse than {result.require}"] if rows["barred"].any() else []
+    said += ["bars that reach beyond the axis are cut"] if cut else []
+    said += [f"a ring is a {shown(result)} without a score"] if rows["score"].null_count() else []
+    title = alt.TitleParams(
+        f"Safe improvement: {taken(result)}",
+        subtitle=said,
+        anchor="start",
+        frame="group",
+        fontSize=16,
+        subtitleFontSize=12,
+        offset=24,
+    )
+    whole: alt.LayerChart = (
+        charts.properties(width=WIDTH, height=alt.Step(ROW), title=title)
+        .configure(font="Helvetica Neue, Arial, sans-serif", background="white", padding=14)
+        .configure_view(stroke=FAINT)
+        .configure_axis(gridColor="#eeeeee", labelColor=INK, titleColor=INK, titleFontWeight="normal", titleFontSize=12)
+    )
+    return whole
+
+
+def taken(result: Improvement) -> str:
+    """The conclusion in a few words."""
+    if result.winner == BEHAVIOR:
+        return "the behaviour policy stays"
+    return f"{result.winner} is taken"
+
+
+def shown(result: Improvement) -> str:
+    """The column that scores are bounds of."""
+    return "gain" if result.against == "difference" else "value"
+
+
+def limits(result: Improvement) -> tuple[float, float, bool]:
+    """The ends of the axis, and whether a bar goes beyond: a few wild candidates must not hide the others."""
+    middle = shown(result)
+    numbers = pl.concat([result.candidates[middle], result.candidates["score"]]).drop_nulls()
+    best = result.highest or {}
+    own = [result.threshold, best.get(middle), best.get("score")]
+    own += [result.behavior.bound] if result.against == "value" else []
+    must = [number for number in own if number is not None]
+    every = pl.Series([*numbers, *must], dtype=pl.Float64).sort()
+    lower, upper = every[every.len() // 4], every[-1 - every.len() // 4]
+    reach = REACH * (upper - lower)
+    low = min(*must, *every.filter(every >= lower - reach))
+    high = max(*must, *every.filter(every <= upper + reach))
+    margin = 0.03 * (high - low) or 1.0
+    return low - margin, high + margin, bool(every[0] < low or every[-1] > high)
+
+
+def _behavior(result: Improvement, scale: alt.Scale) -> list[Any]:
+    """The line that a score must pass."""
+    middle = shown(result)
+    text = f"behaviour policy, value {result.behavior.value:.4g}"
+    at = alt.Chart(pl.DataFrame({middle: [result.threshold], "text": [text]}))
+    x = alt.X(f"{middle}:Q", scale=scale)
+    return [
+        at.mark_rule(color=INK, strokeDash=[5, 4]).encode(x),
+        at.mark_text(color=INK, baseline="bottom", dy=-5).encode(x, text="text:N", y=alt.value(0)),
+    ]
+
+
+def _candidates(rows: pl.DataFrame, result: Improvement, scale: alt.Scale) -> list[Any]:
+    chosen = alt.when("datum.winner").then(alt.value(CHOSEN))
+    colour = chosen.when("datum.barred").then(alt.value(FAINT)).otherwise(alt.value(PLAIN))
+    middle = shown(result)
+    over = " over the behaviour policy" if middle == "gain" else ""
+    value = alt.X(f"{middle}:Q", scale=scale, title=f"{middle}{over} by {result.estimator}")
+    name = alt.Y("candidate:N", title=None, sort=rows["candidate"].to_list(), axis=alt.Axis(labelLimit=280))
+    tooltip = [alt.Tooltip(f"{column}:N") for column in TOOLTIP]
+    every = alt.Chart(rows).encode(name, tooltip=tooltip)
+    scored = every.transform_filter("isValid(datum.score)")
+    unscored = every.transform_filter(f"!isValid(datum.score) && isValid(datum.{middle})")
+    ends = alt.X("score:Q", scale=scale)
+    return [
+        scored.mark_bar(height=3, opacity=0.55, clip=True).encode(value, alt.X2("score"), color=colour),
+        scored.mark_tick(height=9, thickness=2, clip=True).encode(ends, color=colour),
+        scored.mark_point(size=34, filled=True, opacity=1, clip=True).encode(value, color=colour),
+        unscored.mark_point(size=34, color=FAINT, clip=True).encode(value),
+    ]

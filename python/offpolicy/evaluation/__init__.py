@@ -1,0 +1,1 @@
+"""One evaluation: the plan, the passes over the log, estimates, bounds and the verdict."""

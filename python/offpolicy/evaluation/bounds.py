@@ -1,0 +1,238 @@
+"""Bounds on rewards, ratios and model values, and the range of each estimator that follows from them.
+
+With ρ_t ≤ B_t, r in [a, b], Q̂_t in [l_t, u_t], and U = L = 0 after H:
+
+    step-is   U_t = B_t max(0, b + γU_{t+1}),             L_t = B_t min(0, a + γL_{t+1})
+    dr        U_t = u_t + B_t max(0, b + γU_{t+1} − l_t),  L_t = l_t + B_t min(0, a + γL_{t+1} − u_t)
+
+An episode may end before H; then rewards, Q̂ and what follows are 0, so every range is widened to hold 0 unless
+the length is fixed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from offpolicy.errors import UsageError
+from offpolicy.protocols import Floats, Setting
+
+Range = tuple[float, float]
+#: A number for every step, or one for each.
+ByStep = float | Sequence[float] | Floats
+
+
+class MissingBoundError(UsageError):
+    """An estimator's range depends on a bound that was not given."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What of an evaluation the bounds depend on."""
+
+    discount: float
+    horizon: int
+    baseline: float | None = None
+    longest_seen: bool = False  # the horizon is that of the longest episode in the log, not given
+    transition_ratio: bool = False  # dr-v2 reads P̂/P
+    shortest: int | None = None  # the length of the shortest episode
+    estimated: bool = False  # π0 of the ratios was
+    mended: str | None = None  # what was taken for the rewards of truncated episodes
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What is known for certain of rewards, ratios and model values; `ratio` and `q` may be given for each step.
+
+    Whoever bounds π1/π0 says that π0 may take every action that π1 takes; without `ratio` nothing is said of that.
+    Arrays and sequences are kept as tuples, so that bounds can be compared.
+
+    >>> import offpolicy as op
+    >>> log = op.demo_log(episodes=2000)
+    >>> ev = op.evaluate(log, discount=0.9, estimators=["step-is"], interval="hoeffding", horizon=10,
+    ...                  bounds=op.Bounds(reward=(0, 1), ratio=1.6))
+    >>> ev["step-is"].interval().kind
+    'finite-sample'
+    >>> op.Bounds(reward=(0, 1), q=([0, 5], 1.0))
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.UsageError: bounds: q must be (lowest, highest), both finite, not (5, 1) at step 1, counted from 0
+    """
+
+    reward: Range
+    ratio: ByStep | None = None
+    q: tuple[ByStep, ByStep] | None = None
+    fixed_length: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuses ranges that are none."""
+        for name, by_step in (("reward", False), ("q", True)):
+            if getattr(self, name) is not None:
+                low, high = _read_pair(getattr(self, name), name, by_step)
+                object.__setattr__(self, name, (_kept(low), _kept(high)))
+        if self.ratio is not None:
+            ratio = _read(self.ratio, "ratio")
+            for index in map(tuple, np.argwhere(~((ratio >= 0) & (ratio < math.inf)))[:1]):
+                raise UsageError(f"bounds: ratio must be finite and not negative, not {ratio[index]:g}{_place(index)}")
+            object.__setattr__(self, "ratio", _kept(ratio))
+
+    @classmethod
+    def of(cls, domain: Setting) -> Bounds | None:
+        """What a domain knows for certain: the range of its rewards, if it has ends.
+
+        >>> import offpolicy as op
+        >>> from offpolicy.testing import Walk
+        >>> op.Bounds.of(Walk()).reward
+        (-0.05, 1.0)
+        """
+        return cls(reward=domain.reward_range) if all(map(math.isfinite, domain.reward_range)) else None
+
+    def returns(self, terms: Terms) -> Range:
+        """The least and the largest possible discounted return."""
+        (least, most), total = self.rewards(), _annuities(terms)[0]
+        return least * total, most * total
+
+    def remainder(self, terms: Terms) -> Range:
+        """Return the least and the most that rewards after step H can add to a value: γ^H r / (1 − γ), if γ < 1.
+
+        >>> import offpolicy as op
+        >>> from offpolicy.evaluation.bounds import Terms
+        >>> op.Bounds(reward=(-1, 2)).remainder(Terms(discount=0.5, horizon=3))
+        (-0.25, 0.5)
+        """
+        after = terms.discount**terms.horizon / (1 - terms.discount)
+        least, most = self.rewards()
+        return least * after, most * after
+
+    def hold(self, terms: Terms) -> bool:
+        """True if they hold for every trajectory that could be: not where one may be longer than all that were seen."""
+        return self.fixed_length or not terms.longest_seen
+
+    def vacuous(self, low: float | None, high: float | None, terms: Terms) -> str | None:
+        """A word about ends that leave no possible return out."""
+        least, most = self.returns(terms)
+        if self.hold(terms) and (low is None or low <= least) and (high is None or high >= most):
+            return f"vacuous: it holds every possible return, {least:g} to {most:g}"
+        return None
+
+    def range(self, estimator: str, terms: Terms) -> Range:
+        """The least and the largest value that one trajectory can have."""
+        if estimator == "mc":
+            return self.returns(terms)
+        if estimator == "dr-v2":
+            raise MissingBoundError("no range of dr-v2 is known where the log has a transition_ratio")
+        weights = self._ratio(terms.horizon)
+        if estimator == "is":
+            least, most = self.returns(terms)
+            product = 1.0
+            for weight in weights:
+                product *= max(weight, 1.0) if not self.fixed_length else weight
+            return min(0.0, product * least), max(0.0, product * most)
+        if estimator == "step-is":
+            return _step_is(self.rewards(), weights, terms.discount)
+        models = self._baseline(terms) if estimator == "dr-bsl" else self._q(terms.horizon)
+        return _dr(self.rewards(), weights, models, terms.discount)
+
+    def _widened(self, pair: Range) -> Range:
+        return pair if self.fixed_length else (min(0.0, pair[0]), max(0.0, pair[1]))
+
+    def rewards(self) -> Range:
+        """The least and the largest reward of a step, also of one after the end, where an episode may end early."""
+        return self._widened(self.reward)
+
+    def _ratio(self, horizon: int) -> list[float]:
+        if self.ratio is None:
+            raise MissingBoundError("bounds: give ratio=, the largest possible π1/π0")
+        return _each(self.ratio, horizon, "ratio")
+
+    def _q(self, horizon: int) -> list[Range]:
+        if self.q is None:
+            raise MissingBoundError("bounds: give q=(lowest, highest) of Q̂ and V̂")
+        lows, highs = (_each(end, horizon, "q") for end in self.q)
+        return self._after_the_first(list(zip(lows, highs, strict=True)))
+
+    def _baseline(self, terms: Terms) -> list[Range]:
+        guesses = [(terms.baseline or 0.0) * total for total in _annuities(terms)]
+        return self._after_the_first([(guess, guess) for guess in guesses])
+
+    def _after_the_first(self, models: list[Range]) -> list[Range]:
+        """Every episode has a first step; what a model says of the others is 0 where it has ended."""
+        return models[:1] + [self._widened(pair) for pair in models[1:]]
+
+
+def _step_is(reward: Range, weights: list[float], discount: float) -> Range:
+    least = most = 0.0
+    for weight in reversed(weights):
+        most = weight * max(0.0, reward[1] + discount * most)
+        least = weight * min(0.0, reward[0] + discount * least)
+    return least, most
+
+
+def _dr(reward: Range, weights: list[float], models: list[Range], discount: float) -> Range:
+    least = most = 0.0
+    for weight, (low, high) in zip(reversed(weights), reversed(models), strict=True):
+        most, least = (
+            high + weight * max(0.0, reward[1] + discount * most - low),
+            low + weight * min(0.0, reward[0] + discount * least - high),
+        )
+    return least, most
+
+
+def _annuities(terms: Terms) -> list[float]:
+    """Σ_{k≤H−t} γ^k for t = 1, …, H, as the core builds the guess of dr-bsl, to the last bit."""
+    totals, total = [], 0.0
+    for _ in range(terms.horizon):
+        total = 1 + terms.discount * total
+        totals.append(total)
+    return totals[::-1]
+
+
+def _read_pair(pair: Any, name: str, by_step: bool) -> tuple[Floats, Floats]:
+    """(lowest, highest), both for each step if one of them is."""
+    wrong = f"bounds: {name} must be (lowest, highest), both finite, not"
+    try:
+        low, high = pair
+    except (TypeError, ValueError):
+        raise UsageError(f"{wrong} {pair!r}") from None
+    low, high = _read(low, name), _read(high, name)
+    if not by_step and (low.ndim or high.ndim):
+        raise UsageError(f"{wrong} {pair!r}: it is one for all steps")
+    if low.ndim and high.ndim and len(low) != len(high):
+        raise UsageError(f"bounds: {name} has {len(low)} steps in its lowest and {len(high)} in its highest")
+    low, high = np.broadcast_arrays(low, high)
+    for index in map(tuple, np.argwhere(~((low > -math.inf) & (low <= high) & (high < math.inf)))[:1]):
+        raise UsageError(f"{wrong} ({low[index]:g}, {high[index]:g}){_place(index)}")
+    return low, high
+
+
+def _read(bound: Any, name: str) -> Floats:
+    """A number, or one for each step."""
+    try:
+        numbers = np.asarray(bound)
+        if numbers.ndim < 2 and numbers.dtype.kind in "biufO":
+            return numbers.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise UsageError(f"bounds: {name} must be made of numbers, one for all steps or one for each, not {bound!r}")
+
+
+def _kept(numbers: Floats) -> float | tuple[float, ...]:
+    return tuple(numbers.tolist()) if numbers.ndim else float(numbers)
+
+
+def _place(index: tuple[Any, ...]) -> str:
+    return f" at step {index[0]}, counted from 0" if index else ""
+
+
+def _each(bound: ByStep, horizon: int, name: str) -> list[float]:
+    steps = np.asarray(bound)
+    if not steps.ndim:
+        return [float(steps)] * horizon
+    if len(steps) < horizon:
+        raise UsageError(f"bounds: {name} has {len(steps)} steps, but the horizon is {horizon}")
+    found: list[float] = steps[:horizon].tolist()
+    return found

@@ -1,0 +1,296 @@
+"""The result of an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from offpolicy._util.printing import readable
+from offpolicy._util.scalars import shown, text
+from offpolicy._util.visible import visible
+from offpolicy.diagnostics import Diagnostics
+from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.evaluation.bounds import Range, Terms
+from offpolicy.evaluation.cluster_verdict import judge_clusters
+from offpolicy.evaluation.difference import Difference, range_of
+from offpolicy.evaluation.estimate import Estimate, IntervalSettings
+from offpolicy.evaluation.estimators import ESTIMATORS, UNWEIGHTED
+from offpolicy.evaluation.plan import BEHAVIOR
+from offpolicy.evaluation.verdict import Verdict, best, judge, judge_estimate, none_of, unweighted, worst
+from offpolicy.logs.trajectories import Samples
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """All estimates of one scan.
+
+    >>> import offpolicy as op
+    >>> ev = op.evaluate(op.demo_log(), discount=0.9, estimators=["step-is", "dr"])
+    >>> ev.table.columns
+    ['policy', 'estimator', 'value', 'std_error', 'low', 'high', 'episodes', 'steps', 'ess']
+    >>> ev.episodes, ev.horizon, ev.verdict.level
+    (2000, 10, 'reliable')
+    """
+
+    estimates: tuple[Estimate, ...]
+    details: Diagnostics = field(repr=False)
+    episodes: int
+    steps: int
+    horizon: int
+    repairs: dict[str, Any]
+    notes: list[str]
+    settings: dict[str, Any]
+    sources: list[dict[str, Any]]
+    version: str
+    samples: Samples = field(repr=False)
+    paired: Mapping[tuple[str, str], Difference] | None = field(default=None, repr=False)
+    #: The least and the most that rewards after the horizon add to a value, where the task goes on.
+    horizon_bias: Range | None = None
+
+    def __str__(self) -> str:
+        """The verdict, the table and the notes."""
+        with pl.Config(tbl_cols=-1, tbl_rows=-1, tbl_width_chars=160, tbl_hide_dataframe_shape=True):
+            return "\n".join([visible(str(self.verdict)), readable(self.table), *map(visible, self.notes)])
+
+    def __getitem__(self, key: str | tuple[str, str]) -> Estimate:
+        """An estimate by estimator, or by policy and estimator."""
+        asked = (None, key) if isinstance(key, str) else key
+        if not (isinstance(asked, tuple) and len(asked) == 2 and all(isinstance(x, str | None) for x in asked)):
+            raise UsageError(f"ask for ev[estimator] or ev[policy, estimator], not {shown(key)}")
+        policy, estimator = asked
+        return self._find(policy, estimator, "ev[{policy!r}, {estimator!r}]")
+
+    def _find(self, policy: str | None, estimator: str, call: str) -> Estimate:
+        """Return an estimate; where several policies have it, say what to call."""
+        found = [e for e in self.estimates if e.estimator == estimator and policy in (None, e.policy)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(e.policy for e in found)
+            asked = call.format(policy=found[0].policy, estimator=estimator)
+            raise UsageError(f"several policies have {estimator!r} ({names}): ask for one, as in {asked}")
+        known = ", ".join(f"{e.policy}: {e.estimator}" for e in self.estimates)
+        what = f"no estimate {estimator!r}" + (f" of policy {policy!r}" if policy else "")
+        hint = "" if estimator in ESTIMATORS else f"; estimators are {', '.join(ESTIMATORS)}"
+        raise UsageError(f"{what} in this evaluation, which has {known}{hint}")
+
+    @property
+    def clusters(self) -> int | None:
+        """How many clusters the episodes come in; None where they are taken as independent."""
+        return None if self.samples.clusters is None else self.samples.clusters.count
+
+    def difference(self, policy: str, against: str = BEHAVIOR, *, estimator: str) -> Difference:
+        """How much more a policy earns than `against`, which must be "behavior", the logged policy.
+
+        >>> import offpolicy as op
+        >>> ev = op.evaluate(op.demo_log(), discount=0.9, estimators=["step-is"], paired=True)
+        >>> gain = ev.difference("target", "behavior", estimator="step-is")
+        >>> gain.std_error < ev["step-is"].std_error, gain.interval(0.95, "t", side="lower").low > 0
+        (True, True)
+        """
+        if not isinstance(against, str) or against != BEHAVIOR:
+            raise UsageError(
+                f"a policy can be compared with {BEHAVIOR!r}, the logged policy, alone; not with {against!r}"
+            )
+        if isinstance(policy, str) and policy == BEHAVIOR:
+            raise UsageError(f"{BEHAVIOR!r} is the logged policy itself; name the policy to compare with it first")
+        estimate = self[policy, estimator]
+        if self.paired is None:
+            raise UsageError("a difference needs paired values of trajectories: ask for evaluate(..., paired=True)")
+        return self.paired[estimate.key]
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """One row an estimate."""
+        numbers = ("value", "std_error", "low", "high")
+        schema = {
+            "policy": pl.String,
+            "estimator": pl.String,
+            **dict.fromkeys(numbers, pl.Float64),
+            "episodes": pl.Int64,
+            "steps": pl.Int64,
+            "ess": pl.Float64,
+        }
+        rows = [{name: getattr(estimate, name) for name in schema} for estimate in self.estimates]
+        return pl.DataFrame(rows, schema=schema)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the weights can carry these estimates; of several policies the worst."""
+        return worst(self.verdicts)
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """The verdict on each target policy: that on its best estimate."""
+        found = []
+        for policy in self.diagnostics["policy"]:
+            own = [estimate for estimate in self.estimates if estimate.policy == policy]
+            judged = {estimate.estimator: self.verdict_on(estimate) for estimate in own}
+            weighted = {name: verdict for name, verdict in judged.items() if name not in UNWEIGHTED}
+            found.append(best(weighted or judged) if judged else none_of(policy))
+        return found
+
+    def verdict_on(self, estimate: Estimate) -> Verdict:
+        """Whether one estimate can be trusted.
+
+        >>> import offpolicy as op
+        >>> ev = op.evaluate(op.demo_log(), discount=0.9)
+        >>> ev.verdict_on(ev["is"]).level, ev.verdict_on(ev["dr"]).level
+        ('fragile', 'reliable')
+        """
+        if estimate.estimator in UNWEIGHTED:
+            return unweighted(estimate.policy)
+        weights, row = self._weights[estimate.policy]
+        concentration, skewness = self._shares[estimate.key]
+        beyond = max(map(abs, self.horizon_bias or (0.0,)))
+        if estimate.clusters is not None:
+            return judge_clusters(judge_estimate(weights, row, estimate, 0.0, skewness, beyond), estimate)
+        return judge_estimate(weights, row, estimate, concentration, skewness, beyond)
+
+    @cached_property
+    def _weights(self) -> dict[str, tuple[Verdict, dict[str, Any]]]:
+        """The verdict on the weights of each target policy, and its row of the diagnostics."""
+        rows = self.diagnostics.iter_rows(named=True)
+        return {row["policy"]: (judge(row, self.episodes), row) for row in rows}
+
+    @cached_property
+    def _shares(self) -> dict[tuple[str, str], tuple[float | None, float | None]]:
+        """The share of one trajectory in the variance of each estimate, and the skewness."""
+        rows = self.leverage.select("policy", "estimator", "concentration", "skewness").iter_rows()
+        return {(policy, estimator): (share, skewness) for policy, estimator, share, skewness in rows}
+
+    @property
+    def diagnostics(self) -> pl.DataFrame:
+        """What tells whether the weights can be trusted, a row a target policy; see `offpolicy.diagnostics`."""
+        return self.details.policies
+
+    @property
+    def by_step(self) -> pl.DataFrame:
+        """Effective sample size, mean weight and mean ratio of every step of each target policy.
+
+        >>> import offpolicy as op
+        >>> op.evaluate(op.demo_log(), discount=0.9).by_step.columns
+        ['policy', 'step', 'running', 'ess', 'predicted_ess', 'mean_weight', 'mean_ratio', 'mean_squared_ratio']
+        """
+        return self.details.steps
+
+    @property
+    def leverage(self) -> pl.DataFrame:
+        """How each estimate moves without the trajectories that weigh most, and with their weights capped."""
+        return self.details.leverage
+
+    @property
+    def lengths(self) -> pl.DataFrame:
+        """How many episodes have which length."""
+        return self.details.lengths
+
+    def values(self, estimator: str, policy: str | None = None) -> pl.DataFrame:
+        """Per-trajectory values, from another scan: columns `episode` and `value`; their mean is the estimate.
+
+        >>> import offpolicy as op
+        >>> ev = op.evaluate(op.demo_log(episodes=3), discount=0.9, estimators=["step-is"])
+        >>> values = ev.values("step-is")
+        >>> values["episode"].to_list(), abs(values["value"].mean() - ev["step-is"].value) < 1e-12
+        ([0, 1, 2], True)
+        """
+        estimator = text("estimator", estimator)
+        policy = None if policy is None else text("policy", policy)
+        estimate = self._find(policy, estimator, "ev.values({estimator!r}, {policy!r})")
+        return self.samples.values(estimate.policy, estimator)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole result with its provenance, ready for JSON.
+
+        >>> import offpolicy as op
+        >>> sorted(op.evaluate(op.demo_log(episodes=10)).to_dict())[:4]
+        ['by_step', 'clusters', 'diagnostics', 'episodes']
+        """
+        rows = self.table.to_dicts()
+        for row, estimate in zip(rows, self.estimates, strict=True):
+            row["reason"] = estimate.reason
+            row["verdict"] = None if estimate.policy == BEHAVIOR else self.verdict_on(estimate).level
+            if self.paired is not None and estimate.policy != BEHAVIOR:
+                found = self.paired[estimate.key]
+                row["difference"] = {"against": found.against, "value": found.value, "std_error": found.std_error}
+            if estimate.blend is not None:
+                row["blend"] = {str(steps): share for steps, share in estimate.blend.items()}
+            interval = estimate.interval()
+            about = ("method", "kind", "side", "assumptions", "caution")
+            row["interval"] = {name: getattr(interval, name) for name in about}
+        return {
+            "version": self.version,
+            "sources": self.sources,
+            "settings": self.settings,
+            "episodes": self.episodes,
+            "steps": self.steps,
+            "clusters": self.clusters,
+            "horizon": self.horizon,
+            "horizon_bias": None if self.horizon_bias is None else list(self.horizon_bias),
+            "verdict": {
+                "level": self.verdict.level,
+                "rule": self.verdict.rule,
+                "policy": self.verdict.policy,
+                "advice": self.verdict.advice,
+            },
+            "estimates": rows,
+            **self.details.to_dict(),
+            "repairs": self.repairs,
+            "notes": self.notes,
+        }
+
+
+def build(
+    outcome: dict[str, Any],
+    policies: list[str],
+    wanted: Callable[[str, str], bool],
+    explicit: bool,
+    terms: Callable[[str], Terms],
+    settings: IntervalSettings,
+    samples: Samples,
+) -> tuple[tuple[Estimate, ...], list[str]]:
+    """Estimates and notes from what the core found."""
+    episodes, notes, estimates = outcome["episodes"], [], []
+    for row in outcome["estimates"]:
+        policy, estimator = policies[row["policy"]], row["estimator"]
+        if not wanted(policy, estimator):
+            continue
+        weights = outcome["weights"][row["policy"]]
+        value, error, withheld = row["value"]["value"], row["std_error"], None
+        std_error = _std_error(error) if error else None
+        if value is None or (error and std_error is None):
+            what, log10 = ("value", row["value"]["log10"]) if value is None else ("standard error", error["log10"])
+            withheld = f"the {what} of {estimator} for policy {policy!r} has log10 {log10:.1f}: no f64 can hold it"
+            if explicit:
+                raise OffPolicyError(f"{withheld}; ask for other estimators")
+            notes.append(withheld)
+        plain = policy == BEHAVIOR or estimator in UNWEIGHTED
+        dead = None if plain else weights["dead_from"]
+        if dead is not None and withheld is None:
+            withheld = f"every weight of policy {policy!r} is zero from t = {dead} (counted from 1) on"
+        estimates.append(
+            Estimate(
+                policy,
+                estimator,
+                value,
+                std_error,
+                episodes,
+                outcome["steps"],
+                float(episodes) if plain else weights["ess"],
+                terms(policy),
+                settings,
+                samples,
+                withheld,
+                None if row["blend"] is None else dict(row["blend"]),
+                None if row["extremes"] is None else range_of(*row["extremes"]),
+            )
+        )
+    return tuple(estimates), notes
+
+
+def _std_error(error: dict[str, float | None]) -> float | None:
+    """A standard error below the range of f64 is 0; one above it is none."""
+    return 0.0 if error["value"] is None and (error["log10"] or 0.0) < 0 else error["value"]

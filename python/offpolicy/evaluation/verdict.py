@@ -1,0 +1,314 @@
+"""Whether an estimate can be trusted, with the rule that decided and what to do next; the worst rule counts.
+
+Of the weights c_H of a policy over n episodes (`offpolicy.diagnostics` has what the rules read), with m the smaller of
+their effective sample size ESS = (Σc)²/Σc² and of that which the ratios of single steps predict, and c̄ their mean:
+
+    unusable   m below 10: too few episodes for so different a policy
+               |c̄ − 1| > 0.1 and > 5 errors of c̄, also of the predicted one: wrong propensities, or actions of the
+               target policy that the log never shows; no number of episodes helps
+    fragile    m below 30, unless the weights are nearly equal (m at least 0.9 n) and n is at least 20
+               of products of several ratios, a predicted γ²/n = n²/ESS³ above 1, or above ¼ for is and wis, which
+               weight all rewards by them: most logs lack the weights that matter most, whatever this one shows
+               an ESS of more than 1.5 times the predicted one: the log lacks large weights
+               |c̄ − 1| > 0.001, which rounded probabilities may cause, and > 2.5 errors of c̄
+               an e-value above 1000 against the logged probabilities
+
+where c̄ √(1/ESS − 1/n) is the error of c̄, and the predicted one has m and 1 in the place of ESS and c̄. Of an estimate,
+with the skewness γ of what the trajectories add to it:
+
+    fragile    one trajectory has more than 30% of its variance, or more than 8% and γ²/n > 0.02: a t interval of values
+               that lean to one side covers less than it says, by γ²/(4n) or so (Hall 1992), those of a symmetric tail
+               do not
+               the weights have no variance, k̂ > ½, and one trajectory has more than 5%
+               how much one trajectory has is not known, or no two differ, so that nothing tells the error
+               the rewards that truncated episodes lack can move it by more than ½ of its standard error, where 95%
+               intervals cover 92%; by more than 10 of them it is unusable
+               the task goes on after the horizon, and later rewards can add more than ½ of its standard error
+               dr and wdr: the control variate is more than 5 of its errors, and more than rounding, from 0, so that
+               v_hat does not belong to q_hat
+               nothing in the log can tell its bias: it uses no weights, blends a model in as magic does, or takes a
+               model's transitions for the true ones as dr-v2 does without P̂/P
+
+What the rules do on problems whose truth is known is in docs/verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from offpolicy.evaluation import advice
+from offpolicy.evaluation.estimators import BLENDED, TRUSTING
+
+if TYPE_CHECKING:
+    from offpolicy.evaluation.estimate import Estimate
+
+#: Effective sample sizes: what advice aims at, and below which weights are fragile and unusable.
+ENOUGH, FRAGILE_BELOW, UNUSABLE_BELOW = 100, 30, 10
+#: Predicted γ²/n of weights above which they are fragile, and that of the estimators that weight whole episodes.
+FAR, FAR_WHOLE = 1, 0.25
+#: How much larger than predicted an effective sample size may be.
+LACKING = 1.5
+#: So many episodes with an effective sample size of this share of them are not fragile for being few.
+FEWEST, NEARLY_EQUAL = 20, 0.9
+#: How far the mean weight may be from 1, in standard errors and at all.
+MEAN_ERRORS, MEAN_ROUNDING = 2.5, 0.001
+UNUSABLE_ERRORS, UNUSABLE_DISTANCE = 5, 0.1
+#: log10 of the e-value from which on the logged probabilities are taken as wrong.
+EVIDENCE = 3
+#: Share of one trajectory in the variance from which on a standard error cannot be trusted: of any values, and of such
+#: as lean to one side, with γ²/n above the last number.
+CONCENTRATED, CONCENTRATED_LEANING, LEANING = 0.3, 0.08, 0.02
+#: Shape of a tail from which on weights have no variance, and the share of one trajectory from which on that matters.
+HEAVY, HEAVY_SHARE = 0.5, 0.05
+#: Standard errors by which rewards that were cut off may move an estimate that is reliable, and one that is of any use.
+CUT_OFF_ERRORS, UNUSABLE_CUT_OFF = 0.5, 10
+#: Standard errors by which the control variate may be off, and the share of an estimate that is but rounding.
+CONTROL_ERRORS, ROUNDING = 5, 1e-9
+#: Estimators whose control variate that is.
+MODELLED = ("dr", "wdr")
+#: Estimators that weight all rewards of an episode by the product of all its ratios.
+WHOLE = ("is", "wis")
+LEVELS = ("reliable", "fragile", "unusable")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`reliable`, `fragile` or `unusable`, why, and what to do next.
+
+    >>> import offpolicy as op
+    >>> print(op.evaluate(op.demo_log(episodes=20), discount=0.9).verdict.level)
+    unusable
+    """
+
+    level: str
+    rule: str
+    policy: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        """Level first."""
+        return f"{self.level}: {self.rule}" + (f". Next: {self.advice}" if self.advice else "")
+
+
+class Finding(NamedTuple):
+    """What one rule says."""
+
+    level: str
+    rule: str
+    advice: str
+
+    def of(self, policy: str) -> Verdict:
+        """The verdict on a policy, if this is what counts."""
+        return Verdict(self.level, f"{self.rule} (policy {policy!r})", policy, self.advice)
+
+
+def judge(row: Mapping[str, Any], episodes: int) -> Verdict:
+    """The verdict on a policy's weights, from its row of the diagnostics: the worst that any rule says."""
+    rules = (_beyond_floats, _few_weights, _far_policy, _wrong_weights, _evidence)
+    found = [finding for rule in rules for finding in rule(row, episodes)]
+    return _worst_of(found).of(row["policy"])
+
+
+def judge_estimate(
+    weights: Verdict,
+    row: Mapping[str, Any],
+    estimate: Estimate,
+    share: float | None,
+    skewness: float | None,
+    beyond: float = 0.0,
+) -> Verdict:
+    """The verdict on one estimate: that on the weights, unless something of its own is worse.
+
+    `beyond` is the most that rewards after the horizon can add, where the task goes on.
+    """
+    found = [
+        *_trusts_a_model(estimate),
+        *(_far_policy(row, estimate.episodes, FAR_WHOLE) if estimate.estimator in WHOLE else []),
+        *_concentrated(estimate, share, skewness),
+        *_heavy_tail(row, estimate, share),
+        *(_wrong_model(row, estimate) if estimate.estimator in MODELLED else []),
+        *_cut_off(row, estimate),
+        *_goes_on(estimate, beyond),
+    ]
+    own = _worst_of(found) if found else None
+    if own is None or LEVELS.index(own.level) <= LEVELS.index(weights.level):
+        return weights
+    return own.of(weights.policy)
+
+
+def best(verdicts: Mapping[str, Verdict]) -> Verdict:
+    """The verdict on a policy: that on its best estimate, with the names of those that are worse."""
+    found = min(verdicts.values(), key=lambda verdict: LEVELS.index(verdict.level))
+    worse = [name for name, verdict in verdicts.items() if verdict.level != found.level]
+    return replace(found, rule=f"{found.rule}; less so: {', '.join(worse)}") if worse else found
+
+
+def worst(verdicts: list[Verdict]) -> Verdict:
+    """The one that counts when there are several policies."""
+    return max(verdicts, key=lambda verdict: LEVELS.index(verdict.level))
+
+
+def unweighted(policy: str) -> Verdict:
+    """The verdict on a policy whose log has no ratio: nothing checks its model."""
+    rule = f"no estimate of policy {policy!r} uses weights, and nothing in the log can tell whether its model is right"
+    return Verdict("fragile", rule, policy, advice.LOG_PROBABILITIES)
+
+
+def none_of(policy: str) -> Verdict:
+    """The verdict on a policy of which nothing was estimated."""
+    rule = f"nothing was estimated of policy {policy!r}: its columns are missing, or no estimator of it was asked for"
+    return Verdict("unusable", rule, policy, advice.ASK)
+
+
+def _worst_of(found: list[Finding]) -> Finding:
+    return max(found, key=lambda each: LEVELS.index(each.level))
+
+
+def _size(row: Mapping[str, Any]) -> float:
+    """The effective sample size that counts."""
+    predicted = row["predicted_ess"]
+    return float(row["ess"] if predicted is None else min(row["ess"], predicted))
+
+
+def _few_weights(row: Mapping[str, Any], n: int) -> Iterator[Finding]:
+    size, ess = _size(row), row["ess"]
+    shown = f"effective sample size {ess:.1f} of {n}"
+    if f"{size:.3g}" != f"{ess:.3g}":
+        shown += f", {size:.3g} as its ratios predict,"
+    nearly_all = n >= FEWEST and size >= NEARLY_EQUAL * n
+    if size >= FRAGILE_BELOW or nearly_all:
+        why = f"is at least {FRAGILE_BELOW}" if size >= FRAGILE_BELOW else "is nearly all of them"
+        largest = f"the largest weight has {row['largest_share']:.1%} of the total"
+        yield Finding("reliable", f"{shown} {why}; {largest}", advice.USE)
+        return
+    level, limit = ("unusable", UNUSABLE_BELOW) if size < UNUSABLE_BELOW else ("fragile", FRAGILE_BELOW)
+    cause = "too few episodes" + (" for so different a policy" if size < NEARLY_EQUAL * n else "")
+    yield Finding(level, f"{cause}: {shown} is below {limit}", _enough(row, n))
+
+
+def _far_policy(row: Mapping[str, Any], n: int, limit: float = FAR) -> Iterator[Finding]:
+    predicted, leaning = row["predicted_ess"], row["predicted_leaning"]
+    cause = "too few episodes for so different a policy"
+    if leaning is not None and leaning > limit:
+        rule = f"products of its ratios have a predicted γ²/n of {leaning:.2g}, above {limit:g}"
+        nearer = advice.more_episodes(n * leaning / limit, True, row["enough_alpha"])
+        yield Finding("fragile", f"{cause}: {rule}", nearer)
+    elif predicted is not None and row["ess"] > LACKING * predicted:
+        rule = f"effective sample size {row['ess']:.1f} of {n} where its ratios predict {predicted:.3g}"
+        yield Finding("fragile", f"{cause}: {rule}, so that large weights are missing", _enough(row, n))
+
+
+def _enough(row: Mapping[str, Any], n: int) -> str:
+    """How to have an effective sample size of 100, and twice the episodes at least: so many were too few."""
+    size = _size(row)
+    needed = max(n * ENOUGH / size, 2 * n) if size > 0 else math.inf
+    return advice.more_episodes(needed, size < NEARLY_EQUAL * n, row["enough_alpha"])
+
+
+def _beyond_floats(row: Mapping[str, Any], _: int) -> Iterator[Finding]:
+    if row["mean_weight"] is None:
+        rule = "the mean weight is beyond the range of f64 where 1 is expected: the logged probabilities are wrong"
+        yield Finding("unusable", rule, advice.CHECK_PROBABILITIES)
+
+
+def _wrong_weights(row: Mapping[str, Any], n: int) -> Iterator[Finding]:
+    mean, ess = row["mean_weight"], row["ess"]
+    if mean is None or ess <= 0:
+        return
+    off, seen, predicted = abs(mean - 1), mean * _error(ess, n), _error(_size(row), n)
+    if off <= max(MEAN_ROUNDING, MEAN_ERRORS * seen):
+        return
+    rule = f"the mean weight is {mean:.3g} where 1 is expected"
+    if off <= MEAN_ERRORS * predicted:
+        lacks = "the log lacks large weights, for it has too few episodes for so different a policy"
+        yield Finding("fragile", f"{rule}: {lacks}", _enough(row, n))
+        return
+    hopeless = off > max(UNUSABLE_DISTANCE, UNUSABLE_ERRORS * max(seen, predicted))
+    yield Finding(
+        "unusable" if hopeless else "fragile",
+        f"{rule}: the logged probabilities are wrong, or the target policy takes actions that the log never shows",
+        advice.CHECK_PROBABILITIES,
+    )
+
+
+def _error(size: float, n: int) -> float:
+    """The standard error of the mean of n weights, whose expectation is 1, with this effective sample size."""
+    return math.sqrt(max(1 / size - 1 / n, 0.0)) if size > 0 else math.inf
+
+
+def _evidence(row: Mapping[str, Any], _: int) -> Iterator[Finding]:
+    evidence = row["log10_e_value"]
+    if evidence is not None and evidence >= EVIDENCE:
+        rule = (
+            f"the mean ratio is {row['mean_ratio']:.6g} where at most 1 is expected (e-value 10^{evidence:.1f}): the "
+            "logged probabilities are wrong"
+        )
+        yield Finding("fragile", rule, advice.CHECK_PROBABILITIES)
+
+
+def _concentrated(estimate: Estimate, share: float | None, skewness: float | None) -> Iterator[Finding]:
+    name, n = estimate.estimator, estimate.episodes
+    if share is None:
+        rule = f"how much of the variance of {name} one trajectory has is not known"
+        yield Finding("fragile", rule, advice.READ_TWICE)
+        return
+    leans = skewness is None or skewness**2 / n > LEANING
+    if share > (CONCENTRATED_LEANING if leans else CONCENTRATED):
+        rule = f"one trajectory has {share:.0%} of the variance of {name}"
+        yield Finding("fragile", rule, advice.spread(n * share / CONCENTRATED_LEANING, name in WHOLE))
+    elif estimate.std_error is not None and estimate.std_error <= ROUNDING * abs(estimate.value or 0.0):
+        rule = f"no two trajectories differ in {name}, so that nothing tells its error"
+        yield Finding("fragile", rule, advice.BOUND)
+
+
+def _heavy_tail(row: Mapping[str, Any], estimate: Estimate, share: float | None) -> Iterator[Finding]:
+    k = row["k_hat"]
+    if k is not None and k > HEAVY and share is not None and share > HEAVY_SHARE:
+        tail = f"the weights have a heavy tail, k̂ = {k:.2f} is above {HEAVY:.2f}"
+        rule = f"{tail}, and one trajectory has {share:.0%} of the variance of {estimate.estimator}"
+        yield Finding("fragile", rule, advice.COME_NEARER)
+
+
+def _trusts_a_model(estimate: Estimate) -> Iterator[Finding]:
+    name = estimate.estimator
+    if name in BLENDED:
+        rule = f"{name} leans on a model, and nothing in the log can tell its bias"
+        yield Finding("fragile", rule, advice.WITHOUT_MODEL)
+    if name in TRUSTING and not estimate.terms.transition_ratio:
+        rule = f"{name} takes the model's transitions for the true ones, and nothing in the log can tell its bias"
+        yield Finding("fragile", rule, advice.WITHOUT_MODEL)
+
+
+def _wrong_model(row: Mapping[str, Any], estimate: Estimate) -> Iterator[Finding]:
+    mean, error = row["control_variate"], row["control_error"]
+    rounding = ROUNDING * (abs(estimate.value or 0.0) + (estimate.std_error or 0.0))
+    if mean is not None and error is not None and abs(mean) > max(CONTROL_ERRORS * error, rounding):
+        rule = (
+            f"the control variate of dr is {mean:.3g}, {abs(mean) / error if error else math.inf:.1f} standard errors "
+            "from 0: v_hat is not the mean of q_hat under the target policy, or the weights are wrong"
+        )
+        yield Finding("fragile", rule, advice.MEND_MODEL)
+
+
+def _cut_off(row: Mapping[str, Any], estimate: Estimate) -> Iterator[Finding]:
+    done, bias, error = estimate.terms.mended, row["cut_off_bias"], estimate.std_error
+    if not done or bias == 0:
+        return
+    if bias is None or error is None:
+        yield Finding("fragile", f"{done}, and how much that matters is not known", advice.LOG_TO_THE_END)
+        return
+    errors = bias / error if error else math.inf
+    if errors > CUT_OFF_ERRORS:
+        rule = f"{done}: the rewards they lack can move {estimate.estimator} by {errors:.2g} of its standard errors"
+        yield Finding("unusable" if errors > UNUSABLE_CUT_OFF else "fragile", rule, advice.LOG_TO_THE_END)
+
+
+def _goes_on(estimate: Estimate, beyond: float) -> Iterator[Finding]:
+    if beyond > CUT_OFF_ERRORS * (estimate.std_error or 0.0):
+        rule = (
+            f"the task goes on, and later rewards can add {beyond:.3g} to {estimate.estimator}, which its error omits"
+        )
+        yield Finding("fragile", rule, advice.LOOK_FURTHER)

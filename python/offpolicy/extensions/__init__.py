@@ -1,0 +1,1 @@
+"""What other packages add, and what the package itself adds through the same hooks."""

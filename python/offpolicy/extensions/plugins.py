@@ -1,0 +1,258 @@
+"""Finds what packages bring, without importing them; loads one when it is named, and keeps a broken one apart.
+
+A package announces itself by an entry point of the group `offpolicy` whose value is a module with hook functions. An
+entry point named like what it brings (`sailing`) is looked into first; the others only if that does not settle it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import pluggy
+
+from offpolicy import _core, hookspecs
+from offpolicy._util.scalars import text
+from offpolicy.errors import OffPolicyError, PluginError, UsageError
+from offpolicy.extensions import builtin
+from offpolicy.logs.columns import suggestion
+from offpolicy.protocols import Domain, Generator, ModelFitter
+
+BUILTIN = "builtin"
+#: What each hook brings, in words.
+KINDS = {
+    "offpolicy_domains": "domain",
+    "offpolicy_model_fitters": "model fitter",
+    "offpolicy_candidate_policies": "generator",
+}
+#: What is asked of a thing before it is handed out; `offpolicy.testing` asks for the rest.
+MEMBERS = {
+    "offpolicy_domains": ("reset", "step"),
+    "offpolicy_model_fitters": ("fit",),
+    "offpolicy_candidate_policies": ("candidates",),
+}
+
+
+@dataclass
+class Plugin:
+    """A package that was found; `brings` is filled, or `error` set, when it is loaded."""
+
+    name: str
+    package: str
+    version: str
+    entry: EntryPoint | None = None
+    module: Any = None
+    brings: dict[str, dict[str, Callable[..., Any]]] = field(default_factory=dict)  # hook -> name -> maker
+    error: str | None = None
+    warnings: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)  # hooks of which this version knows nothing
+
+    @property
+    def loaded(self) -> bool:
+        """True once it was tried."""
+        return bool(self.brings) or self.error is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `offpolicy plugins --json` prints."""
+        brings = {KINDS[hook]: sorted(makers) for hook, makers in self.brings.items()}
+        return {
+            "name": self.name,
+            "package": self.package,
+            "version": self.version,
+            "brings": {kind: names for kind, names in brings.items() if names},
+            "error": self.error,
+            "warnings": self.warnings,
+        }
+
+
+class Registry:
+    """All plugins of this environment."""
+
+    def __init__(self) -> None:
+        """Finds entry points; imports nothing but the built-ins."""
+        self.plugins = [Plugin(BUILTIN, "offpolicy", _core.__version__, module=builtin)]
+        for entry in sorted(entry_points(group=hookspecs.GROUP)):
+            package = (entry.dist and entry.dist.name) or entry.value
+            self.plugins.append(Plugin(entry.name, package, (entry.dist and entry.dist.version) or "", entry))
+
+    def load(self, plugin: Plugin) -> Plugin:
+        """Imports a plugin and asks its hooks, once; what goes wrong there is kept in `error`."""
+        if plugin.loaded:
+            return plugin
+        try:
+            with redirect_stdout(sys.stderr):  # stdout may be a document of ours
+                if plugin.entry is not None:
+                    plugin.module = plugin.entry.load()
+                plugin.brings, plugin.unknown = _ask(plugin.module)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit and panics of extensions too
+            plugin.error = f"{type(error).__name__}: {error}"
+        return plugin
+
+    def load_all(self) -> list[Plugin]:
+        """Every plugin, loaded or with its error, and a warning where another one has a name first."""
+        for plugin in self.plugins:
+            self.load(plugin)
+        for plugin in self.plugins:
+            plugin.warnings = [_not_known(hook) for hook in plugin.unknown] + [
+                f"{KINDS[hook]} {name!r} is not used: plugin {first.name!r} of {first.package} has that name first"
+                for hook, makers in plugin.brings.items()
+                for name in sorted(makers)
+                if (first := self._owner(hook, name)) and first is not plugin
+            ]
+        return self.plugins
+
+    def find(self, hook: str, name: str) -> Callable[..., Any]:
+        """The maker of that name."""
+        text(f"the name of a {KINDS[hook]}", name)
+        owner = self._owner(hook, name)
+        if owner is not None:
+            return owner.brings[hook][name]
+        known = sorted({found for plugin in self.plugins for found in plugin.brings.get(hook, {})})
+        hint = suggestion(name, known) or (f"; there are {', '.join(known)}" if known else "; none is installed")
+        broken = [f"; plugin {p.name!r} is broken ({p.error})" for p in self.plugins if p.error]
+        strange = [f"; of plugin {p.name!r}, {_not_known(each)}" for p in self.plugins for each in p.unknown]
+        raise PluginError(f"no {KINDS[hook]} {name!r}{hint}{''.join(broken + strange)}")
+
+    def _owner(self, hook: str, name: str) -> Plugin | None:
+        """Who is asked first: ourselves, then an entry point of that very name, then the others in order."""
+        for plugin in sorted(self.plugins, key=lambda plugin: (plugin.name != BUILTIN, plugin.name != name)):
+            if name in self.load(plugin).brings.get(hook, {}):
+                return plugin
+        return None
+
+
+def _not_known(hook: str) -> str:
+    return f"offpolicy {_core.__version__} has no hook {hook!r} and leaves it out{suggestion(hook, KINDS)}"
+
+
+def _ask(module: Any) -> tuple[dict[str, dict[str, Callable[..., Any]]], list[str]]:
+    """Return what the hooks of a module bring, and those that this version does not know: a later one may."""
+    manager = pluggy.PluginManager(hookspecs.GROUP)
+    manager.add_hookspecs(hookspecs)
+    manager.register(module)
+    callers = manager.get_hookcallers(module) or []
+    if not callers:
+        raise PluginError("it has no hook: mark its functions with offpolicy.hookspecs.hookimpl")
+    unknown = sorted(caller.name for caller in callers if not caller.has_spec())
+    if len(unknown) == len(callers):  # nothing else to keep
+        raise PluginError("; ".join(_not_known(hook) for hook in unknown))
+    return {hook: _makers(hook, getattr(manager.hook, hook)()) for hook in KINDS}, unknown
+
+
+def _makers(hook: str, answers: Iterable[Any]) -> dict[str, Callable[..., Any]]:
+    found: dict[str, Callable[..., Any]] = {}
+    for answer in answers:
+        if not isinstance(answer, Mapping):
+            raise PluginError(f"{hook} must return a mapping of names to makers, not {type(answer).__name__}")
+        for name, maker in answer.items():
+            if not isinstance(name, str) or not callable(maker):
+                raise PluginError(f"{hook} must map names to makers, not {name!r} to {type(maker).__name__}")
+            found[name] = maker
+    return found
+
+
+_registry: Registry | None = None
+
+
+def registry() -> Registry:
+    """The plugins of this environment, found once."""
+    global _registry
+    if _registry is None:
+        _registry = Registry()
+    return _registry
+
+
+def _check_parameters(maker: Callable[..., Any], what: str, options: Mapping[str, Any]) -> None:
+    known = inspect.signature(maker).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+        return
+    for option in options:
+        if option not in known:
+            hint = suggestion(option, known) or (f"; there are {', '.join(known)}" if known else "")
+            raise UsageError(f"{what} has no parameter {option!r}{hint}")
+
+
+def _refuse_texts(maker: Callable[..., Any], what: str, options: Mapping[str, Any]) -> None:
+    """Refuse a text where a number is due and the maker did not say so in words of its own."""
+    known = inspect.signature(maker).parameters
+    for option, given in options.items():
+        if option in known and _is_no_number(known[option], given):
+            default = known[option].default
+            raise UsageError(f"{option} of {what} must be a number, such as its default {default!r}, not {given!r}")
+
+
+def _is_no_number(parameter: inspect.Parameter, given: Any) -> bool:
+    """Return True for a text where the default is a number, unless the annotation speaks of texts too."""
+    annotation = parameter.annotation
+    said = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    number = isinstance(parameter.default, int | float) and not isinstance(parameter.default, bool)
+    return isinstance(given, str) and number and said in ("int", "float", "int | float", "float | int")
+
+
+def _make(hook: str, name: str, options: Mapping[str, Any]) -> Any:
+    maker = registry().find(hook, name)
+    _check_parameters(maker, f"{KINDS[hook]} {name!r}", options)
+    try:
+        inspect.signature(maker).bind(**options)
+    except TypeError as error:
+        raise UsageError(f"{KINDS[hook]} {name!r}: {error}") from None
+    try:
+        made = maker(**options)
+    except OffPolicyError:
+        raise
+    except Exception as error:
+        _refuse_texts(maker, f"{KINDS[hook]} {name!r}", options)
+        given = ", ".join(f"{option}={value!r}" for option, value in options.items())
+        what = f"{KINDS[hook]} {name!r} cannot be made{' with ' if given else ''}{given}"
+        raise PluginError(f"{what}: {type(error).__name__}: {error}") from error
+    _refuse_texts(maker, f"{KINDS[hook]} {name!r}", options)
+    missing = [member for member in MEMBERS[hook] if not callable(getattr(made, member, None))]
+    if missing:
+        raise PluginError(f"{KINDS[hook]} {name!r} is a {type(made).__name__} without {' and '.join(missing)}")
+    return made
+
+
+def domain(name: str, **options: Any) -> Domain:
+    """The domain of that name, from any installed package.
+
+    >>> import offpolicy as op
+    >>> op.domain("no-such-domain")
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.PluginError: no domain 'no-such-domain'; ...
+    """
+    made: Domain = _make("offpolicy_domains", name, options)
+    return made
+
+
+def fitter(name: str, **options: Any) -> ModelFitter:
+    """The model fitter of that name.
+
+    >>> import offpolicy as op
+    >>> op.fitter("no-such-fitter")
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.PluginError: no model fitter 'no-such-fitter'; ...
+    """
+    made: ModelFitter = _make("offpolicy_model_fitters", name, options)
+    return made
+
+
+def generator(name: str, **options: Any) -> Generator:
+    """The generator of candidate policies of that name.
+
+    >>> import offpolicy as op
+    >>> op.generator("no-such-generator")
+    Traceback (most recent call last):
+        ...
+    offpolicy.errors.PluginError: no generator 'no-such-generator'; ...
+    """
+    made: Generator = _make("offpolicy_candidate_policies", name, options)
+    return made

@@ -1,1 +1,0 @@
-"""Generators of candidate policies, one a file."""

@@ -1,0 +1,228 @@
+"""The names of a log's columns."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import polars as pl
+
+from offpolicy._util.scalars import number, shown, text
+from offpolicy.errors import MissingColumnError, UsageError
+from offpolicy.protocols import Setting
+
+#: Columns of a log that a message lists.
+LISTED = 20
+#: The behaviour probabilities that `estimate_behavior` writes.
+ESTIMATED = "behavior_prob_hat"
+#: What it writes beside them, for standard errors that know of the estimation: a struct of the episode's `fold`, the
+#: number of `others` that its probabilities are from, the `total` of all episodes, and the `cell` of the step or its
+#: `score`; see `offpolicy.evaluation.propensity_score`.
+SCORE = "behavior_score"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column of the log is what; a default name that is absent is simply not there.
+
+    `terminal` and `truncated` tell how episodes end (see `offpolicy.logs.endings`). Set one to None where the log has a
+    column of that name that means something else: then it is not read.
+
+    `behavior_logprob` and `target_logprob` are natural logarithms of the probabilities, read where the log has no
+    `behavior_prob` or `target_prob`, or where they are named here.
+
+    >>> import offpolicy as op
+    >>> log = op.demo_log(episodes=50).rename({"reward": "gain"})
+    >>> round(op.evaluate(log, estimators=["mc"], columns=op.Columns(reward="gain"))["mc"].value, 3)
+    4.12
+    """
+
+    episode: str = "episode"
+    step: str = "step"
+    reward: str = "reward"
+    behavior_prob: str = "behavior_prob"
+    target_prob: str = "target_prob"
+    ratio: str = "ratio"
+    q_hat: str = "q_hat"
+    v_hat: str = "v_hat"
+    r_hat: str = "r_hat"
+    transition_ratio: str = "transition_ratio"
+    truncated: str | None = "truncated"
+    action: str = "action"
+    terminal: str | None = "terminal"
+    state: tuple[str, ...] = ()
+    behavior_logprob: str = "behavior_logprob"
+    target_logprob: str = "target_logprob"
+
+    def __post_init__(self) -> None:
+        """Refuse names that are no text."""
+        for field in dataclasses.fields(self):
+            name = getattr(self, field.name)
+            if field.name != "state" and not (name is None and field.name in ("terminal", "truncated")):
+                text(f"Columns: {field.name}", name)
+        if isinstance(self.state, str) or not isinstance(self.state, Sequence):
+            raise UsageError(
+                f"Columns: state must be the names of columns, such as ('x', 'y'), not {shown(self.state)}"
+            )
+        object.__setattr__(self, "state", tuple(text("Columns: a name in state", name) for name in self.state))
+
+    @classmethod
+    def of(cls, domain: Setting) -> Columns:
+        """The default names, and a domain's own for those of the state.
+
+        >>> import offpolicy as op
+        >>> from offpolicy.testing import Walk
+        >>> op.Columns.of(Walk()).state
+        ('place',)
+        """
+        return cls(state=tuple(domain.state_columns))
+
+    @property
+    def unread(self) -> list[str]:
+        """The default names of the columns that mean something else in this log."""
+        return [role for role in ("terminal", "truncated") if getattr(self, role) is None]
+
+    def renamed(self, role: str) -> bool:
+        """True where the user chose the name."""
+        return getattr(self, role) not in (None, getattr(DEFAULT, role))
+
+    def with_estimates(self, available: Collection[str]) -> Columns:
+        """With estimated behaviour probabilities, where a log has no others and no ratios."""
+        known = {self.behavior_prob, self.behavior_logprob, self.ratio}
+        others = self.renamed("behavior_prob") or known & set(available)
+        return self if others or ESTIMATED not in available else dataclasses.replace(self, behavior_prob=ESTIMATED)
+
+    def has_behavior(self, available: Collection[str]) -> bool:
+        """True where the log tells the probabilities of π0, or has them estimated."""
+        return self.with_estimates(available).behavior_prob in available
+
+    def find(self, role: str, available: Collection[str]) -> str | None:
+        """The name of a column if the log has it; a chosen name must be there."""
+        name: str | None = getattr(self, role)
+        if name is None or name in available:
+            return name
+        if self.renamed(role):
+            raise MissingColumnError(f"the log has no column {name!r} (for {role}){instead_of(name, available)}")
+        return None
+
+    def need(self, role: str, available: Collection[str]) -> str:
+        """The name of a column that must be there."""
+        name = self.find(role, available)
+        if name is None:
+            there = instead_of(role, available)
+            raise MissingColumnError(f"the log has no column {role!r}{there}: name it with Columns({role}=...)")
+        return name
+
+    def states(self, available: Collection[str], known: Sequence[str] = ()) -> tuple[str, ...]:
+        """The columns of the state: those chosen, those that the policy or model knows, or all named `state…`."""
+        chosen = self.state or tuple(known) or tuple(name for name in available if name.startswith("state"))
+        for name in chosen:
+            if name not in available:
+                raise MissingColumnError(f"the log has no column {name!r} (of the state){instead_of(name, available)}")
+        if not chosen:
+            there = instead_of("", available)
+            raise MissingColumnError(f"the log has no column of the state{there}: name them with Columns(state=(...))")
+        return chosen
+
+
+DEFAULT = Columns()
+#: What a policy and a model say of a step.
+ANNOTATED = ("target_prob", "q_hat", "v_hat", "r_hat")
+#: All that `annotate` can write: with what a domain and a model say of a transition.
+WRITTEN = (*ANNOTATED, "transition_ratio")
+
+
+@dataclass(frozen=True)
+class PolicyColumns:
+    """The columns of one of several target policies; or a mixture (1-alpha)·policy + alpha·behaviour of another.
+
+    >>> import offpolicy as op
+    >>> policies = {
+    ...     "new": op.PolicyColumns(target_prob="target_prob"),
+    ...     "careful": op.PolicyColumns(mixture_of="new", alpha=0.5),
+    ... }
+    >>> ev = op.evaluate(op.demo_log(episodes=200), estimators=["step-is"], policies=policies)
+    >>> ev["careful", "step-is"].std_error < ev["new", "step-is"].std_error
+    True
+    """
+
+    target_prob: str | None = None
+    ratio: str | None = None
+    q_hat: str | None = None
+    v_hat: str | None = None
+    r_hat: str | None = None
+    transition_ratio: str | None = None
+    mixture_of: str | None = None
+    alpha: float | None = None
+    target_logprob: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses combinations without a meaning."""
+        for field in dataclasses.fields(self):
+            if field.name != "alpha" and getattr(self, field.name) is not None:
+                text(f"PolicyColumns: {field.name}", getattr(self, field.name))
+        if (self.mixture_of is None) != (self.alpha is None):
+            raise UsageError("a mixture needs both mixture_of= and alpha=")
+        if self.alpha is not None:
+            object.__setattr__(self, "alpha", number("alpha", self.alpha, 0, 1, "between 0 and 1"))
+        if sum(x is not None for x in (self.target_prob, self.target_logprob, self.ratio, self.mixture_of)) > 1:
+            raise UsageError("give one of target_prob=, target_logprob=, ratio= and mixture_of=")
+        if all(getattr(self, field.name) is None for field in dataclasses.fields(self)):
+            raise UsageError("PolicyColumns() names no column of the policy")
+
+    @classmethod
+    def named(cls, policy: str, *roles: str) -> PolicyColumns:
+        """Columns called `target_prob_<policy>` and so on; without roles, all that a policy and a model say of a step.
+
+        >>> import offpolicy as op
+        >>> op.PolicyColumns.named("new", "target_prob", "q_hat").q_hat
+        'q_hat_new'
+        """
+        for role in roles:
+            if role not in WRITTEN:
+                raise UsageError(f"a policy has no column {role!r} to write{suggestion(role, WRITTEN)}")
+        names: dict[str, Any] = {role: f"{role}_{policy}" for role in roles or ANNOTATED}
+        return cls(**names)
+
+    def check(self, policy: str, available: Collection[str]) -> None:
+        """Every column that is named must be there."""
+        for field in dataclasses.fields(self):
+            name = getattr(self, field.name)
+            if field.name in ("mixture_of", "alpha") or name is None or name in available:
+                continue
+            there = instead_of(name, available)
+            raise MissingColumnError(f"the log has no column {name!r} ({field.name} of policy {policy!r}){there}")
+
+
+def coding(actions: pl.Series) -> str:
+    """Say how actions become the whole numbers that policies and models count by.
+
+    >>> print(coding(pl.Series("a", ["buy", "sell", "buy"])))
+    code actions as 0, 1, …, in the order of the domain, such as pl.col("a").replace_strict({'buy': 0, 'sell': 1})
+    """
+    seen = actions.drop_nulls().unique().sort().head(3).to_list()
+    codes = {str(action) if actions.dtype == pl.Categorical else action: code for code, action in enumerate(seen)}
+    whole = str(codes) if actions.n_unique() <= len(codes) else f"{str(codes)[:-1]}, …}}"
+    how = f'pl.col("{actions.name}").replace_strict({whole})' if codes else "0, 1 and 2"
+    return f"code actions as 0, 1, …, in the order of the domain, such as {how}"
+
+
+def instead_of(name: str, available: Collection[str]) -> str:
+    """Return a hint at a name that is nearly right, and what columns there are.
+
+    >>> instead_of("episode", ["episodes", "reward"])
+    "; did you mean 'episodes'? its columns are episodes, reward"
+    """
+    names = list(available)
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    close = suggestion(name, available)
+    return f"{close or ';'} its columns are {', '.join(names[:LISTED]) or 'none'}{more}"
+
+
+def suggestion(name: str, available: Collection[str]) -> str:
+    """A hint at a name that is nearly right."""
+    close = get_close_matches(name, list(available), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,57 @@
+"""What a scan has found wrong with a log, in the user's terms: the first problems, and how many of each kind."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from offpolicy import _core
+from offpolicy.evaluation.plan import Plan
+from offpolicy.logs.problem import EMPTY, EXAMPLES, Problem, ProblemKind, from_core, full, kinds_of
+from offpolicy.logs.remedies import Done
+from offpolicy.logs.repeated import name_repeated
+from offpolicy.logs.sources import Source
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The first problems, how many there are in all, and of which kinds."""
+
+    problems: list[Problem]
+    found: int
+    kinds: tuple[ProblemKind, ...]
+
+    @classmethod
+    def of(cls, whole: _core.Whole, source: Source, plan: Plan) -> Findings:
+        """Read what the core has found; a log without rows is a problem too."""
+        settings = plan.settings
+        done = Done(source.is_sorted, source.is_deduped, settings.truncation, settings.density)
+        document = json.loads(whole.problems())
+        examples = (problem for group in document["kinds"] for problem in group["examples"])
+        name_repeated([*document["kept"], *examples], source, plan.columns.episode)
+
+        def translated(problem: dict[str, Any]) -> Problem:
+            return from_core(problem, source.names, source.rows_are_the_logs, done)
+
+        problems = [translated(problem) for problem in document["kept"]]
+        if not problems and whole.episodes == 0:
+            return cls([EMPTY], 1, kinds_of([EMPTY]))
+
+        def counted(group: dict[str, Any]) -> ProblemKind:
+            kind, rows, episodes = group["kind"], group["rows"], min(group["episodes"], max(whole.episodes, 1))
+            own = [problem for problem in problems if problem.kind == kind][:EXAMPLES]
+            return ProblemKind(
+                kind,
+                full(group["examples"][0]["message"], kind, done),
+                group["problems"],
+                rows,
+                rows / source.rows if source.rows else None,
+                episodes,
+                episodes / whole.episodes if whole.episodes else None,
+                group["or_more"],
+                tuple(own or map(translated, group["examples"])),
+            )
+
+        kinds = sorted(map(counted, document["kinds"]), key=lambda kind: -kind.problems)
+        return cls(problems, document["found"], tuple(kinds))

@@ -1,0 +1,152 @@
+"""Log-probabilities: ρ_t = exp(ln π1(a_t|s_t) − ln π0(a_t|s_t)), a number even where no float holds π1 and π0.
+
+The ratio is written beside the log before it is scanned: into the frame, or piece by piece into temporary files. A log
+may have one of the two as a probability and the other as its logarithm.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import polars as pl
+
+from offpolicy._util.interruptible import interruptible
+from offpolicy.errors import SHOWN, BadLogError, MissingColumnError, UsageError
+from offpolicy.logs.columns import Columns, PolicyColumns
+from offpolicy.logs.problem import Problem
+from offpolicy.logs.sources import FrameSource, Source
+from offpolicy.logs.truncation import rewritten
+
+#: The column of π0 and that of π1, with True for a logarithm.
+Pair: TypeAlias = tuple[tuple[str, bool], tuple[str, bool]]
+
+RATIO = "__offpolicy_ratio_{}__"
+#: ln of the largest float.
+LARGEST = math.log(sys.float_info.max)
+#: How far above 1 a probability, or above 0 its logarithm, may be by rounding.
+ROUNDING = 4 * 2.0**-52
+
+
+@dataclass(frozen=True)
+class LogRatios:
+    """The ratios to write, by their names, and how the columns are named with them."""
+
+    pairs: dict[str, Pair]
+    columns: Columns
+    policies: Mapping[str, PolicyColumns] | None
+
+    @classmethod
+    def of(
+        cls, available: Collection[str], columns: Columns, policies: Mapping[str, PolicyColumns] | None
+    ) -> LogRatios | None:
+        """Return what is to be written, with the columns that name it; None where no logarithm is needed."""
+        behavior = _chosen(columns, "behavior", available)
+        if policies is None:
+            target = _chosen(columns, "target", available)
+            given = columns.find("ratio", available) and columns.renamed("ratio")
+            if given or behavior is None or target is None or not (behavior[1] or target[1]):
+                return None
+            name = RATIO.format(0)
+            return cls({name: (behavior, target)}, replace(columns, ratio=name), None)
+        pairs: dict[str, Pair] = {}
+        revised: dict[str, PolicyColumns] = {}
+        for number, (policy, chosen) in enumerate(policies.items()):
+            chosen.check(policy, available)
+            log = chosen.target_logprob
+            column = log or chosen.target_prob
+            if column is None or behavior is None or not (behavior[1] or log):
+                if log is not None:
+                    raise MissingColumnError(
+                        f"policy {policy!r} has target_logprob, and the log has neither behavior_logprob nor "
+                        "behavior_prob: name one with Columns(...)"
+                    )
+                revised[policy] = chosen
+                continue
+            name = RATIO.format(number)
+            pairs[name] = behavior, (column, log is not None)
+            revised[policy] = replace(chosen, target_prob=None, target_logprob=None, ratio=name)
+        return cls(pairs, columns, revised) if pairs else None
+
+    def written(self, source: Source, columns: Columns, names: Collection[str], density: bool) -> Source:
+        """Return the log with the ratios and these of its columns; refuses what is no probability, with its place."""
+        _refuse(source, columns, dict.fromkeys(self.pairs.values()), density)
+        made = [
+            (_logarithm(*target) - _logarithm(*behavior)).exp().alias(name)
+            for name, (behavior, target) in self.pairs.items()
+        ]
+        if isinstance(source, FrameSource):
+            return FrameSource(source.frame.with_columns(made))
+        needed = {*names, *(name for pair in self.pairs.values() for name, _ in pair)}
+        kept = [name for name in source.columns if name in needed]
+        return rewritten(source, kept, lambda query: query.with_columns(made))
+
+
+def with_behavior(source: Source, columns: Columns) -> Source:
+    """Return the log with `behavior_prob`, made of its logarithm where the log has only that."""
+    behavior = _chosen(columns, "behavior", source.columns)
+    if behavior is None or not behavior[1]:
+        return source
+    made = pl.col(behavior[0]).cast(pl.Float64).exp().alias(columns.behavior_prob)
+    if isinstance(source, FrameSource):
+        return FrameSource(source.frame.with_columns(made))
+    return rewritten(source, source.columns, lambda query: query.with_columns(made))
+
+
+def _chosen(columns: Columns, who: str, available: Collection[str]) -> tuple[str, bool] | None:
+    """Return the column of π0 or π1, and whether it is a logarithm: as named, or the probability if it is there."""
+    plain, log = columns.find(f"{who}_prob", available), columns.find(f"{who}_logprob", available)
+    if log and (columns.renamed(f"{who}_logprob") or not plain):
+        if columns.renamed(f"{who}_prob"):
+            raise UsageError(f"Columns names {who}_prob and {who}_logprob: give one of them")
+        return log, True
+    return (plain, False) if plain else None
+
+
+def _logarithm(name: str, is_log: bool) -> pl.Expr:
+    column = pl.col(name).cast(pl.Float64)
+    return column if is_log else column.log()
+
+
+def _refuse(source: Source, columns: Columns, pairs: Collection[Pair], density: bool) -> None:
+    """Refuse what is no probability or logarithm of one, and a ratio that no float holds."""
+    for behavior, target in pairs:
+        for column, above_0 in ((behavior, True), (target, False)):
+            name, is_log = column
+            value = pl.col(name).cast(pl.Float64)
+            if is_log:
+                lowest = value > -math.inf if above_0 else pl.lit(True)
+                highest = value < math.inf if density else value <= ROUNDING
+                least = "finite" if above_0 else "finite or -inf"
+                expected = f"must be {least}, the logarithm of a {'density' if density else 'probability'}"
+            else:
+                lowest = value > 0 if above_0 else value >= 0
+                highest = value < math.inf if density else value <= 1 + ROUNDING
+                expected = f"must be {'above 0' if above_0 else 'at least 0'}{'' if density else ' and at most 1'}"
+            hint = "" if density else "; density=True takes densities, which may be larger"
+            _refuse_rows(
+                source, columns, name, ~(value.is_not_nan() & lowest & highest).fill_null(False), expected + hint
+            )
+        large = _logarithm(*target) - _logarithm(*behavior) > LARGEST
+        beyond = (
+            f"is so much above {behavior[0]} that no float holds their ratio; was one of them logged in other units?"
+        )
+        _refuse_rows(source, columns, target[0], large, beyond)
+
+
+def _refuse_rows(source: Source, columns: Columns, name: str, bad: pl.Expr, why: str) -> None:
+    episode, step = (columns.need(role, source.columns) for role in ("episode", "step"))
+    pieces = [piece.filter(bad).select(episode, step, name) for piece in source.pieces()]
+    query = pl.concat(pieces, how="vertical_relaxed")
+    shown = interruptible(lambda _: query.head(SHOWN).collect(engine="streaming"))
+    if shown.is_empty():
+        return
+    found = interruptible(lambda _: query.select(pl.len()).collect(engine="streaming")).item()
+    places = [
+        Problem("no-log-probability", None, None, at, number, name, str(value), why)
+        for at, number, value in shown.iter_rows()
+    ]
+    raise BadLogError(places, found)

@@ -1,0 +1,109 @@
+"""Several logs as one: the episodes of all, each with the name of the log that it comes from.
+
+Every row keeps its own `behavior_prob`, so that logs of different behaviour policies may be pooled: importance weights
+need to know who logged a step only through that number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from offpolicy._util import polars_calls
+from offpolicy.errors import MissingColumnError, UsageError
+from offpolicy.logs.columns import Columns
+from offpolicy.logs.sources import FrameSource, ReaderSource, Source, open_log
+
+#: What parts the name of a log from the id of an episode in it.
+BETWEEN = "/"
+
+
+def pool(logs: Mapping[str, Any], *, columns: Columns | None = None, logger: str = "logger") -> Any:
+    """Return the logs one after the other, with ids such as `v1/17` and a column that names each row's log.
+
+    Parameters
+    ----------
+    logs
+        Any logs that `evaluate` reads, by name; all must have the same columns.
+    columns
+        The name of the column of the episode, where it is not `episode`; the same in all logs.
+    logger
+        The column to write the names of the logs to.
+
+    Returns
+    -------
+    A frame where all logs are in memory; otherwise a lazy frame, which reads its files when it is read.
+
+    Examples
+    --------
+    >>> import offpolicy as op
+    >>> logs = {"v1": op.demo_log(episodes=20, seed=1), "v2": op.demo_log(episodes=30, seed=2)}
+    >>> log = op.pool(logs)
+    >>> log["episode"].unique(maintain_order=True).to_list()[19:21], log["logger"].unique().sort().to_list()
+    (['v1/19', 'v2/0'], ['v1', 'v2'])
+    >>> op.evaluate(log, estimators=["mc"]).episodes
+    50
+    """
+    if not isinstance(logs, Mapping) or not logs:
+        raise UsageError('pool takes logs by name, as in op.pool({"v1": log1, "v2": log2})')
+    for name in logs:
+        if not isinstance(name, str) or not name or BETWEEN in name:
+            raise UsageError(f"the name of a log is a text without {BETWEEN!r}, which ends it in ids; not {name!r}")
+    episode, sources = (columns or Columns()).episode, {name: open_log(log) for name, log in logs.items()}
+    names = _common_names(sources, episode, logger)
+    parts = [_part(name, source, episode, logger).select([*names, logger]) for name, source in sources.items()]
+    types = _common_types(list(sources), [part.collect_schema() for part in parts])
+    pooled = pl.concat(part.cast(types) for part in parts)
+    return pooled.collect() if all(isinstance(source, FrameSource) for source in sources.values()) else pooled
+
+
+def _part(name: str, source: Source, episode: str, logger: str) -> pl.LazyFrame:
+    """Return a log with ids that begin with its name."""
+    query = source.lazy()
+    if isinstance(source, ReaderSource) or getattr(source, "keep", None) is not None:
+        kept = query.collect_schema()[episode]
+        query = query.with_columns(pl.col(episode).map_batches(_held_by(source), return_dtype=kept))
+    prefixed = pl.concat_str(pl.lit(name + BETWEEN), pl.col(episode).cast(pl.String))
+    return query.with_columns(prefixed.alias(episode), pl.lit(name).alias(logger))
+
+
+def _held_by(source: Source) -> Any:
+    """Return a function that changes nothing, in a query that must keep the source and its temporary files alive."""
+
+    def unchanged(column: pl.Series, keep: object = source) -> pl.Series:
+        return column
+
+    return unchanged
+
+
+def _common_names(sources: Mapping[str, Source], episode: str, logger: str) -> list[str]:
+    """Return the columns; refuses one that only some logs have, for without it rows would mean something else."""
+    (first, mine), *others = ((name, source.columns) for name, source in sources.items())
+    for name, theirs in ((first, mine), *others):
+        if episode not in theirs:
+            raise MissingColumnError(f"log {name!r} has no column {episode!r}: name it with Columns(episode=...)")
+        if logger in theirs:
+            raise UsageError(f"log {name!r} has a column {logger!r} already: choose another name with logger=")
+        for owner, other, lacking in (
+            (first, name, [column for column in mine if column not in theirs]),
+            (name, first, [column for column in theirs if column not in mine]),
+        ):
+            if lacking:
+                found = f"log {other!r} has no column {lacking[0]!r}, which {owner!r} has"
+                raise MissingColumnError(f"{found}: add it, or drop it from {owner!r}")
+    return mine
+
+
+def _common_types(names: list[str], schemas: list[pl.Schema]) -> pl.Schema:
+    common = pl.Schema(schemas[0])
+    for name, schema in zip(names[1:], schemas[1:], strict=True):
+        for column, found in schema.items():
+            wider = polars_calls.common_type(common[column], found)
+            if wider is None:
+                raise UsageError(
+                    f"column {column!r} is {found} in log {name!r} and {common[column]} before; no type holds both"
+                )
+            common[column] = wider
+    return common

@@ -1,0 +1,149 @@
+"""One thing that is wrong with a log, and where; and all that are wrong in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from offpolicy._util.visible import visible
+from offpolicy.logs.remedies import Done, remedy
+
+#: Problems of each kind that a message shows.
+EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong, where it is, and what to do about it.
+
+    >>> import offpolicy as op
+    >>> print(op.Problem("nan", "a.parquet", 7, 3, 2, "reward", "NaN", "NaN is not a value"))
+    a.parquet, row 7, episode 3, step 2: reward = NaN: NaN is not a value [nan]
+    """
+
+    kind: str
+    file: str | None
+    row: int | None
+    episode: int | str | None
+    step: int | None
+    column: str | None
+    value: str | None
+    message: str
+
+    def __str__(self) -> str:
+        """Where first, then what, in one line."""
+        found = f"{self.found}: " if self.found else ""
+        return visible(f"{self.where}: {found}{self.message} [{self.kind}]")
+
+    @property
+    def where(self) -> str:
+        """File, row, episode and step, as far as they are known."""
+        named = {"row": self.row, "episode": self.episode, "step": self.step}
+        where = [self.file] if self.file else []
+        where += [f"{name} {value}" for name, value in named.items() if value is not None]
+        return visible(", ".join(where)) or "the log"
+
+    @property
+    def found(self) -> str:
+        """The value that is wrong, and its column."""
+        return "" if self.column is None else visible(f"{self.column} = {self.value}")
+
+
+@dataclass(frozen=True)
+class ProblemKind:
+    """All problems of one kind: how many, in how many rows and episodes, what share of the log that is, and the first.
+
+    `rows` and `episodes` are None where nobody counted them, the shares where the size of the log is not known.
+    `or_more` says that there may be more episodes than were counted.
+
+    >>> import offpolicy as op, polars as pl
+    >>> log = op.demo_log(episodes=4).with_columns(reward=pl.when(pl.col("step") < 2).then(None).otherwise("reward"))
+    >>> (kind,) = op.check(log).kinds
+    >>> kind.kind, kind.problems, kind.rows, round(kind.rows_share, 2), kind.episodes, kind.episodes_share
+    ('null', 8, 8, 0.21, 4, 1.0)
+    """
+
+    kind: str
+    message: str
+    problems: int
+    rows: int | None
+    rows_share: float | None
+    episodes: int | None
+    episodes_share: float | None
+    or_more: bool
+    examples: tuple[Problem, ...]
+
+    def __str__(self) -> str:
+        """How many, where, and what to do about it."""
+        return (
+            f"{self.problems:,} problem{'' if self.problems == 1 else 's'}{self.extent}: {self.message} [{self.kind}]"
+        )
+
+    @property
+    def extent(self) -> str:
+        """In how much of the log."""
+        parts = []
+        if self.rows is not None:
+            parts.append(counted(self.rows, "row", self.rows_share))
+        if self.episodes is not None:
+            parts.append(counted(self.episodes, "episode", self.episodes_share, " or more" if self.or_more else ""))
+        return f" in {' and '.join(parts)}" if parts else ""
+
+    def lines(self) -> Iterator[str]:
+        """Yield the kind in words, the places of its first problems, and how many more; one alone in a line."""
+        if self.problems == 1 and self.examples:
+            yield f"  {self.examples[0]}"
+            return
+        yield f"  {self}"
+        for problem in self.examples:
+            yield f"    {problem.where}" + (f": {problem.found}" if problem.found else "")
+        if (more := self.problems - len(self.examples)) > 0:
+            yield f"    … and {more:,} more"
+
+
+def counted(number: int, noun: str, share: float | None, more: str = "") -> str:
+    """Say how many there are, and what share.
+
+    >>> counted(1, "row", 0.00001), counted(1200, "episode", 0.25, " or more")
+    ('1 row (under 0.1%)', '1,200 or more episodes (25.0%)')
+    """
+    percent = "" if share is None else " (under 0.1%)" if 0 < share < 0.001 else f" ({share:.1%})"
+    return f"{number:,}{more} {noun}{'' if number == 1 else 's'}{percent}"
+
+
+#: How the core says that it does not know the row.
+NO_ROW = 2**64 - 1
+EMPTY = Problem("empty", None, None, None, None, None, None, "there is no row in it")
+
+
+def from_core(document: dict[str, Any], sources: Sequence[str], rows: bool, done: Done) -> Problem:
+    """Reads a problem as the core writes it; without `rows` where they are not those of the user's log."""
+    place, episode = document["place"], document["episode"]
+    return Problem(
+        kind=document["kind"],
+        file=sources[place["source"]] if place else None,
+        row=place["row"] if place and rows and place["row"] != NO_ROW else None,
+        episode=None if episode is None else next(iter(episode.values())),
+        step=document["step"],
+        column=document["column"],
+        value=document["value"],
+        message=full(document["message"], document["kind"], done),
+    )
+
+
+def full(message: str, kind: str, done: Done) -> str:
+    """Return what was expected, and how to go on."""
+    how = remedy(kind, done)
+    return f"{message}; {how}" if how else message
+
+
+def kinds_of(problems: Sequence[Problem]) -> tuple[ProblemKind, ...]:
+    """Group problems of which no more is known, in the order of their first, by kind and by what is said of them."""
+    found: dict[tuple[str, str], list[Problem]] = {}
+    for problem in problems:
+        found.setdefault((problem.kind, problem.message), []).append(problem)
+    return tuple(
+        ProblemKind(kind, message, len(own), None, None, None, None, False, tuple(own[:EXAMPLES]))
+        for (kind, message), own in found.items()
+    )

@@ -1,0 +1,186 @@
+"""What an interval may need of single trajectories, read from the log when it is first asked for.
+
+`values` are those of the core, in one more scan; n of them are in memory at a time. `steps` gives the weights,
+rewards and model values of each step in blocks of trajectories, padded up to H, for what no sum over trajectories
+can tell:
+
+    c_t = ρ_{1:t},  kept at c_T after the end;    r_t, Q̂_t, V̂_t = 0 after the end
+
+in f64, where a product that is too large becomes infinite: whoever asks must look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import polars as pl
+
+from offpolicy import _core
+from offpolicy._util import polars_calls
+from offpolicy._util.forked import check_not_forked
+from offpolicy._util.visible import visible
+from offpolicy.errors import TooLargeError, UsageError
+from offpolicy.evaluation.estimators import BLENDED
+from offpolicy.evaluation.plan import BEHAVIOR, Plan, Policy
+from offpolicy.logs.crossing import Crossing
+from offpolicy.logs.reading import Reading, Recount
+from offpolicy.logs.sources import Source
+from offpolicy.protocols import Floats
+
+if TYPE_CHECKING:
+    from offpolicy.logs.clusters import Clusters
+
+Made = TypeVar("Made")
+
+#: Rows of the log read at a time, and numbers of a padded block.
+ROWS = 1 << 18
+NUMBERS = 1 << 20
+_RATIO = "__offpolicy_ratio__"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A block of n trajectories: ids, and a matrix (n, steps) of weights and of each column that was asked for."""
+
+    episodes: pl.Series
+    c: Floats
+    columns: dict[str, Floats]
+
+
+@dataclass
+class Samples:
+    """The log of an evaluation, and what was made of it; small things are kept."""
+
+    scan: Callable[[Plan, str, bytes | None], _core.Whole]
+    source: Source
+    plan: Plan
+    normalisers: bytes
+    clusters: Clusters | None = None
+    passes: int = 2  # 1 where the log should be read no more than once, unless what is asked for needs it
+    crossing: Crossing = field(default_factory=Crossing, repr=False)
+    reading: Reading | None = None  # what the first pass has read
+    kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What `make` gives, made once."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        found: Made = self.kept[key]
+        return found
+
+    def values(self, policy: str, estimator: str, baseline: float | None = None) -> pl.DataFrame:
+        """Per-trajectory values of an estimator: columns `episode` and `value`; `baseline` is another for `dr-bsl`."""
+        return self._of_trajectories("values", policy, estimator, baseline)
+
+    def influence(self, policy: str, estimator: str) -> pl.DataFrame:
+        """Return what the standard error is the spread of: columns `episode` and `value`, in the order of the log.
+
+        SE² = Σ (ψ_i − ψ̄)² / (n (n − 1)). For a mean over trajectories ψ_i is the value of trajectory i; for a weighted
+        estimator it is its influence value, and ψ̄ = 0.
+        """
+        return self._of_trajectories("influence", policy, estimator, None)
+
+    def _of_trajectories(self, pass_name: str, policy: str, estimator: str, baseline: float | None) -> pl.DataFrame:
+        check_not_forked()
+        if estimator in BLENDED:
+            raise UsageError(
+                f"{estimator} has no values of single trajectories, of whose sums it is a blend: ask for wdr"
+            )
+
+        def chosen(target: Policy) -> Policy:
+            return replace(target, estimators=(estimator,) if target.name == policy else ())
+
+        settings = self.plan.settings if baseline is None else replace(self.plan.settings, baseline=baseline)
+        targets = tuple(map(chosen, self.plan.policies))
+        plan = replace(self.plan, settings=settings, policies=targets, mc=estimator == "mc", paired=False)
+        whole = self.scan(plan, pass_name, self.normalisers)
+        index = [BEHAVIOR, *(target.name for target in self.plan.policies)].index(policy)
+        episodes, values = whole.values(index)
+        if None in values:
+            episode = episodes[values.index(None)]
+            raise TooLargeError(f"the value of episode {visible(str(episode))} is beyond the range of f64")
+        return pl.DataFrame({"episode": episodes, "value": values}, strict=False)
+
+    def steps(self, policy: str, *roles: str, horizon: int | None = None) -> Iterator[Steps]:
+        """The weights of every trajectory, with the columns of some roles: `reward`, `q_hat`, `v_hat`.
+
+        They go on up to `horizon`, or else to the longest trajectory of their block.
+        """
+        target = next(target for target in self.plan.policies if target.name == policy)
+        names = {role: target.models.get(role, self.plan.columns.reward) for role in roles}
+        form, shares = self._form(target)
+        with polars_calls.reading(self.source):  # whose reader is stricter than ours
+            for frame in self._whole_episodes([*names.values()], form):
+                yield from self._padded(_mixed(frame, shares), names, horizon)
+
+    def _form(self, policy: Policy) -> tuple[dict[str, Any], list[float]]:
+        """Return the ratio that the policy's own is mixed of, and the α of each mixture, the innermost first."""
+        named = {target.name: target for target in self.plan.policies}
+        shares: list[float] = []
+        form = policy.ratio
+        while form is not None and "mixture" in form:
+            shares.insert(0, form["mixture"]["alpha"])
+            form = named[form["mixture"]["of"]].ratio
+        assert form is not None  # the estimator was computed with it
+        return form, shares
+
+    def _whole_episodes(self, names: list[str], form: dict[str, Any]) -> Iterator[pl.DataFrame]:
+        """Rows of whole trajectories. The first and last of a batch, and those that cross files, wait."""
+        key, step = self.plan.columns.episode, self.plan.columns.step
+        keys, waiting, recount = polars_calls.exactly([key, step]), [], Recount()
+        used = list(dict.fromkeys([*names, *form.get("column", form.get("probabilities", {})).values()]))
+        chosen = [*keys, *(each.cast(pl.Float64) for each in polars_calls.exactly(used)), _ratio(form).alias(_RATIO)]
+        with self.source.unchanged():
+            for rows in self.source.read(list(dict.fromkeys([key, step, *used])), ROWS):
+                if not rows.is_empty():
+                    frame = rows.select(chosen)
+                    recount.add(frame)
+                    ids = frame[key]
+                    outer = (ids == ids[0]) | (ids == ids[-1]) | self.crossing.among(ids)
+                    waiting.append(frame.filter(outer))
+                    yield frame.filter(~outer)
+        if self.reading is not None:
+            recount.check(self.reading, self.source.name)
+        yield pl.concat(waiting, how="vertical_relaxed").sort(keys)
+
+    def _padded(self, frame: pl.DataFrame, names: dict[str, str], horizon: int | None) -> Iterator[Steps]:
+        runs = frame[self.plan.columns.episode].rle().struct.unnest()
+        longest: Any = runs["len"].max()
+        width, start = horizon or int(longest or 1), 0
+        for block in runs.iter_slices(max(1, NUMBERS // width)):
+            lengths = block["len"].to_numpy().astype(np.int64)
+            row = np.repeat(np.arange(len(lengths)), lengths)
+            step = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+            rows, at, shape = frame.slice(start, len(row)), (row, step), (len(lengths), width)
+            start += len(row)
+            with np.errstate(over="ignore", invalid="ignore"):
+                c: Floats = _spread(rows[_RATIO], at, shape, after=1.0).cumprod(axis=1)
+            columns = {role: _spread(rows[name], at, shape, after=0.0) for role, name in names.items()}
+            yield Steps(block["value"], c, columns)
+
+
+def _ratio(form: dict[str, Any]) -> pl.Expr:
+    if "column" in form:
+        return polars_calls.column(form["column"]["ratio"]).cast(pl.Float64)
+    pair = form["probabilities"]
+    target, behavior = polars_calls.exactly([pair["target"], pair["behavior"]])
+    return target.cast(pl.Float64) / behavior.cast(pl.Float64)
+
+
+def _mixed(frame: pl.DataFrame, shares: Sequence[float]) -> pl.DataFrame:
+    """Return the frame with the ratio (1−α)ρ + α for each α in turn."""
+    if not shares:
+        return frame
+    rho: Floats = frame[_RATIO].to_numpy()
+    for alpha in shares:
+        rho = (1 - alpha) * rho + alpha
+    return frame.with_columns(pl.Series(_RATIO, rho))
+
+
+def _spread(values: pl.Series, at: tuple[Any, Any], shape: tuple[int, int], after: float) -> Floats:
+    padded = np.full(shape, after)
+    padded[at] = values.to_numpy()
+    return padded

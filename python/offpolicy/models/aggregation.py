@@ -1,0 +1,55 @@
+"""Which cell of a finite model a state belongs to: that of a grid, or what a function says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offpolicy.errors import OffPolicyError
+from offpolicy.protocols import States
+
+
+class Aggregation(Protocol):
+    """A number of cells, and the cell of every state; `offpolicy.Grid` is one."""
+
+    @property
+    def cells(self) -> int:
+        """How many there are."""
+        ...
+
+    def index(self, states: States) -> NDArray[np.int64]:
+        """The cell of each state."""
+        ...
+
+
+@dataclass(frozen=True)
+class ByFunction:
+    """Cells by a function of an (n, k) array of states.
+
+    >>> import numpy as np
+    >>> from offpolicy.models.aggregation import ByFunction
+    >>> ByFunction(lambda states: (states[:, 0] > 0).astype(int), cells=2).index(np.array([[-3.0], [2.0]]))
+    array([0, 1])
+    """
+
+    function: Callable[[States], NDArray[np.integer]]
+    cells: int
+
+    def index(self, states: States) -> NDArray[np.int64]:
+        """What the function says, checked."""
+        found = np.asarray(self.function(states))
+        if found.shape != (len(states),) or not np.issubdtype(found.dtype, np.integer):
+            raise OffPolicyError(
+                f"the aggregation must give {len(states)} whole numbers, not {found.dtype} of shape {found.shape}"
+            )
+        inside = (found >= 0) & (found < self.cells)
+        if not inside.all():
+            row = int(np.argmin(inside))
+            raise OffPolicyError(
+                f"row {row}: the cell of state {states[row]} is {found[row]}, not 0 to {self.cells - 1}"
+            )
+        return found.astype(np.int64)

@@ -1,0 +1,224 @@
+"""A tabular model: states are put into cells, transitions between cells are counted.
+
+    R̂(s, a) = mean reward,    P̂(s'|s, a) = N(s, a, s') / N(s, a)
+
+A pair (s, a) never seen has the lowest reward of the domain and leads back to its cell: what the log does not tell is
+not hoped for. An episode ends where the log says so, in no cell. Jiang & Li (2016) fit Mountain Car like this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offpolicy.annotation.tabulation import exact_table, looks_closer, table_at
+from offpolicy.errors import BadLogError, OffPolicyError, UsageError
+from offpolicy.grid import Grid, OutsideGridError, check_table
+from offpolicy.logs.columns import Columns
+from offpolicy.logs.transitions import Transitions, transitions
+from offpolicy.mdp import SparseModel, TransitionCounts, optimal_policy, values_side_by_side
+from offpolicy.models.aggregation import Aggregation, ByFunction
+from offpolicy.models.categories import Categories
+from offpolicy.models.fitters.tabular_values import TabularValues
+from offpolicy.policies import TabularPolicy
+from offpolicy.protocols import Floats, Policy, Setting, States
+
+
+@dataclass(frozen=True)
+class Tabular:
+    """Fits by counting, in one pass over a log of any size.
+
+    Parameters
+    ----------
+    aggregate
+        How states become cells: a `Grid`, `Categories` where states are texts, or a function of an (n, k) array of
+        states that gives n cell numbers. The default is the domain's `grid`.
+    cells
+        How many cells the function has.
+    unseen_reward
+        The reward of a pair never seen; the lowest of the domain by default.
+    columns
+        The names of the log's columns.
+    batch_rows
+        Rows in memory at a time.
+
+    Examples
+    --------
+    >>> import offpolicy as op, polars as pl
+    >>> log = pl.DataFrame({"episode": [0, 0], "step": [0, 1], "state": [0, 1], "action": [1, 0], "reward": [1.0, 2.0]})
+    >>> domain = op.LoggedDomain(state_columns=("state",), actions=2, horizon=3, reward_range=(0.0, 2.0))
+    >>> model = op.fitter("tabular", aggregate=op.Grid((2,))).fit(log, domain)
+    >>> values = model.values(op.policies.Uniform(2), horizon=3, discount=1.0)
+    >>> values.v_hat(log[["state"]].to_numpy(), step=0)
+    array([1.875, 1.75 ])
+    """
+
+    aggregate: Grid | Categories | Callable[[States], NDArray[np.integer]] | None = None
+    cells: int | None = None
+    unseen_reward: float | None = None
+    columns: Columns | None = None
+    batch_rows: int | None = None
+
+    def fit(self, log: object, domain: Setting) -> TabularModel:
+        """Counts every step of the log once."""
+        aggregation = self._aggregation(domain)
+        check_table(aggregation, domain.actions)
+        counts = TransitionCounts(aggregation.cells, domain.actions)
+        seen = _Seen(aggregation)
+        names = tuple((self.columns or Columns()).state or domain.state_columns)
+        texts = isinstance(aggregation, Categories)
+        for batch in transitions(log, domain, self.columns, self.batch_rows, texts):
+            cells, following = _cells(aggregation, batch, names)
+            seen.note(cells, batch)
+            counts.add(cells, batch.action_column, batch.rewards, following, batch.terminal, batch.known)
+        unseen = domain.reward_range[0] if self.unseen_reward is None else self.unseen_reward
+        return TabularModel(counts.model(unseen), aggregation, seen.representatives(), domain, names, seen.whole)
+
+    def missing(self, domain: Setting) -> list[str]:
+        """Return what is missing to fit a model of this domain, in words."""
+        try:
+            self._aggregation(domain)
+        except UsageError as error:
+            return [str(error)]
+        return []
+
+    def _aggregation(self, domain: Setting) -> Aggregation:
+        aggregate = self.aggregate if self.aggregate is not None else getattr(domain, "grid", None)
+        if aggregate is None:
+            raise UsageError(
+                f"domain {domain.name!r} has no grid: give aggregate= (an offpolicy.Grid, or a function with cells=)"
+            )
+        if isinstance(aggregate, Grid | Categories):
+            return aggregate
+        if self.cells is None or self.cells < 1:
+            raise UsageError("a function for aggregate= needs cells=, the number of its cells")
+        return ByFunction(aggregate, self.cells)
+
+
+def _cells(
+    aggregation: Aggregation, batch: Transitions, names: Sequence[str]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The cells of s and s'; s' may be in none where it does not matter."""
+    cells = _index(aggregation, batch, batch.state_columns, names)
+    following = [f"next_{name}" for name in names]
+    try:
+        return cells, _index(aggregation, batch, batch.next_columns, following)
+    except OffPolicyError:
+        follows = batch.known & ~batch.terminal
+        pairs = zip(batch.next_columns, batch.state_columns, strict=True)
+        return cells, _index(aggregation, batch, [np.where(follows, after, now) for after, now in pairs], following)
+
+
+def _index(
+    aggregation: Aggregation, batch: Transitions, columns: Sequence[NDArray[Any]], names: Sequence[str]
+) -> NDArray[np.int64]:
+    if not isinstance(aggregation, Grid):
+        return aggregation.index(np.stack(columns).T)
+    try:
+        return aggregation.index_columns(columns)
+    except OutsideGridError as outside:
+        row = outside.row
+        raise BadLogError([outside.problem(batch.episodes[row], int(batch.steps[row]), names)]) from None
+
+
+class _Seen:
+    """A state of each cell, at which policies are asked: the middle of a grid's, or the first that the log has."""
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        self.aggregation = aggregation
+        self.states: States | None = None
+        self.whole = True
+        self.found = np.zeros(aggregation.cells, dtype=bool)
+
+    def note(self, cells: NDArray[np.int64], batch: Transitions) -> None:
+        self.whole &= all(np.issubdtype(column.dtype, np.integer) for column in batch.state_columns)
+        if isinstance(self.aggregation, Grid):
+            return
+        states = batch.states
+        if self.states is None:
+            self.states = np.zeros((self.aggregation.cells, states.shape[1]), dtype=states.dtype)
+        new = np.flatnonzero(~self.found[cells])
+        which, first = np.unique(cells[new], return_index=True)
+        self.states[which], self.found[which] = states[new[first]], True
+
+    def representatives(self) -> tuple[NDArray[np.int64], States]:
+        """Which cells have one, and what it is."""
+        if isinstance(self.aggregation, Grid):
+            which = np.arange(self.aggregation.cells)
+            centers = self.aggregation.centers(which)
+            whole = self.whole and (centers == np.rint(centers)).all()
+            return which, centers.astype(np.int64) if whole else centers
+        which = np.flatnonzero(self.found)
+        return which, np.empty((0, 0)) if self.states is None else self.states[which]
+
+
+@dataclass(frozen=True, eq=False)
+class TabularModel:
+    """A fitted model; `sparse` has its numbers, `aggregation` its cells; `whole` states were stored as such."""
+
+    sparse: SparseModel
+    aggregation: Aggregation
+    representatives: tuple[NDArray[np.int64], States]
+    domain: Setting
+    state_columns: tuple[str, ...]
+    whole: bool = False
+
+    def values(self, policy: Policy, horizon: int, discount: float) -> TabularValues:
+        """The finite-horizon values of a policy."""
+        return self.values_of([policy], horizon, discount)[0]
+
+    def values_of(self, policies: Sequence[Policy], horizon: int, discount: float) -> list[TabularValues]:
+        """Those of several policies, for little more than the price of one."""
+        tables = [self._table(policy, horizon) for policy in policies]
+        found = values_side_by_side(self.sparse, tables, horizon, discount)
+        closer = [looks_closer(policy, self.aggregation, self.sparse.actions) for policy in policies]
+        return [
+            TabularValues(
+                sparse=self.sparse,
+                aggregation=self.aggregation,
+                lanes=lanes,
+                lane=lane,
+                discount=discount,
+                state_columns=self.state_columns,
+                policy=policy if close else None,
+                whole=self.whole,
+            )
+            for (lanes, lane), policy, close in zip(found, policies, closer, strict=True)
+        ]
+
+    def optimal_policy(self, maximize: bool = True, discount: float | None = None) -> TabularPolicy:
+        """The best stationary policy, or the worst, among legal actions.
+
+        Without a discount, neither here nor in the domain, a pair never seen would cost without end; the best policy is
+        then that of discount 1 - 1/horizon, under which an episode is expected to last for the horizon.
+        """
+        gamma = self.domain.discount if discount is None else discount
+        if discount is None and gamma == 1:
+            gamma = 1 - 1 / self.domain.horizon
+        best = optimal_policy(self.sparse, gamma, maximize, self._legal()).actions
+        table = np.zeros((self.sparse.states, self.sparse.actions))
+        table[np.arange(len(table)), best] = 1.0
+        return TabularPolicy(table, self.aggregation)
+
+    def _table(self, policy: Policy, horizon: int) -> Floats:
+        """π(a|cell) for all cells; in a cell without a representative all actions have the same value."""
+        exact = exact_table(policy, self.aggregation, self.sparse.actions)
+        if exact is not None:
+            return exact if exact.ndim == 2 else exact[:horizon]
+        which, states = self.representatives
+        found = table_at(policy, states, horizon)
+        table = np.full((*found.shape[:-2], self.sparse.states, self.sparse.actions), 1 / self.sparse.actions)
+        table[..., which, :] = found
+        return table
+
+    def _legal(self) -> NDArray[np.bool_]:
+        """What is legal in each cell; everything where nothing is, since nobody acts there."""
+        which, states = self.representatives
+        legal = np.ones((self.sparse.states, self.sparse.actions), dtype=bool)
+        legal[which] = self.domain.legal(states)
+        legal[~legal.any(axis=1)] = True
+        return legal

@@ -1,0 +1,39 @@
+"""Smoothing on a grid by the exponential kernel, cut off beyond the neighbouring cells.
+
+    S(x)(c) = Σ exp(-‖c - c'‖ / bandwidth) x(c') over the cells c' that differ by at most 1 in each coordinate
+
+A sum of 3^D terms a cell, computed by few one-dimensional sums; `rust/core/src/mdp/kernel.rs` says how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offpolicy import _core
+from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.protocols import Floats
+
+
+def smooth(array: NDArray[Any], circular: Sequence[bool] = (), bandwidth: float = 0.25) -> Floats:
+    """S(x) on the last `len(circular)` coordinates of an array, or on all; those before them are many x at once.
+
+    >>> import numpy as np
+    >>> from offpolicy.models.smoothing import smooth
+    >>> smooth(np.array([0.0, 1.0, 0.0, 0.0]), circular=[False], bandwidth=1.0).round(3)
+    array([0.368, 1.   , 0.368, 0.   ])
+    >>> smooth(np.array([1.0, 0.0, 0.0, 0.0]), circular=[True], bandwidth=1.0).round(3)
+    array([1.   , 0.368, 0.   , 0.368])
+    """
+    x = np.ascontiguousarray(array, dtype=np.float64)
+    around = list(circular) or [False] * x.ndim
+    if not 0 < len(around) <= x.ndim:
+        raise UsageError(f"an array of {x.ndim} coordinates cannot be smoothed along {len(around)} of them")
+    if not np.isfinite(x).all():
+        raise OffPolicyError("values to smooth must be finite")
+    sizes = x.shape[x.ndim - len(around) :]
+    axes = [(n, "circle" if wraps else "line") for n, wraps in zip(sizes, around, strict=True)]
+    return _core.kernel_smooth(x.ravel(), axes, bandwidth).reshape(x.shape)

@@ -1,0 +1,1 @@
+"""Domains that can be simulated: rollouts, Gymnasium environments, domains from arrays."""

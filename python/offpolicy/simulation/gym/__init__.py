@@ -1,0 +1,167 @@
+"""Gymnasium environments with discrete actions as domains (extra `gymnasium`).
+
+An environment with a transition table, such as those of Gymnasium's toy text, becomes a `TableDomain`: exact dynamics,
+drawn for all rows at once. Any other becomes a `PoolDomain`, which steps copies of the environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from offpolicy._util.optional import imported
+from offpolicy._util.scalars import whole
+from offpolicy.errors import UsageError
+from offpolicy.policies import Legal
+from offpolicy.protocols import Policy
+from offpolicy.simulation.gym.pool import PoolDomain
+from offpolicy.simulation.gym.spaces import observations_of
+from offpolicy.simulation.gym.table import TableDomain, has_table, read_table
+
+__all__ = ["PoolDomain", "TableDomain", "by_id", "from_gymnasium"]
+
+
+def from_gymnasium(
+    env: Any,
+    *,
+    horizon: int | None = None,
+    discount: float = 1.0,
+    reward_range: tuple[float, float] | None = None,
+    behavior: Policy | None = None,
+    table: bool | None = None,
+    copies: int | None = None,
+    legal: Any = None,
+    name: str | None = None,
+    **options: Any,
+) -> TableDomain | PoolDomain:
+    """A domain from a Gymnasium environment.
+
+    Parameters
+    ----------
+    env
+        The id of an environment, a function that makes one, or an environment, of which deep copies are made. One made
+        from its id has no time limit of its own: the horizon is the only one.
+    horizon
+        H; by default the time limit with which the environment is registered.
+    discount
+        γ.
+    reward_range
+        Lowest and highest reward of a step; a transition table tells it, otherwise it must be given.
+    behavior
+        π0; by default every action is as likely.
+    table
+        True to use the environment's transition table `P`, False to step copies; by default the table is used where the
+        environment is one of Gymnasium's own and no wrapper changes what it does.
+    copies
+        How many environments are stepped together where there is no table; another number gives another log. By
+        default 256, or the power of two that fits into 1 GiB by what a copy takes when it is made; `copies` of the
+        domain tells.
+    legal
+        What may be done: a function of an (n, k) array of states that gives (n, actions) of bool, or, where the state
+        is one whole number from 0, an array of (states, actions). By default everything.
+    name
+        The name of the domain; by default the environment's id.
+    options
+        Further arguments for `gymnasium.make`, such as `is_slippery=False`.
+
+    Examples
+    --------
+    >>> import offpolicy as op
+    >>> lake = op.from_gymnasium("FrozenLake-v1", horizon=100, discount=0.99)
+    >>> lake.actions, lake.grid.cells, lake.reward_range
+    (4, 16, (0.0, 1.0))
+    >>> round(lake.value(lake.behavior), 5)
+    0.01236
+    >>> log = lake.simulate(lake.behavior, n=5, seed=0)
+    >>> log.columns[:4]
+    ['episode', 'step', 'state', 'action']
+    """
+    gymnasium = imported("gymnasium", extra="gymnasium", to="make a domain from an environment")
+    make, limit = _maker(gymnasium, env, options)
+    try:
+        first = make()
+    except (gymnasium.error.Error, TypeError) as error:
+        raise UsageError(f"gymnasium cannot make {env!r}: {error}") from None
+    if not isinstance(first, gymnasium.Env):
+        raise UsageError(f"env must be an id, an environment or a function that makes one, not {type(env).__name__}")
+    name = name or (first.spec.id if first.spec is not None else type(first.unwrapped).__name__)
+    actions = first.action_space
+    if not isinstance(actions, gymnasium.spaces.Discrete):
+        raise UsageError(f"{name} has actions in {actions}: only discrete actions can be evaluated")
+    horizon = limit if horizon is None else horizon
+    if horizon is None or horizon < 1:
+        raise UsageError(f"{name} has no time limit: give horizon=, a whole number of at least 1, not {horizon}")
+    copies = None if copies is None else whole("copies", copies, 1)
+    may = _legal(legal, int(actions.n))
+    if table or (table is None and has_table(first)):
+        dynamics = read_table(first, name)
+        return TableDomain(name, horizon, discount, reward_range or dynamics.reward_range, dynamics, behavior, may)
+    if reward_range is None:
+        raise UsageError(
+            f"{name} does not tell the range of its rewards: give reward_range=(lowest, highest) of a step, "
+            "which models of unseen actions and bounds rely on"
+        )
+    observations = observations_of(first.observation_space, name)
+    count, lowest = int(actions.n), int(actions.start)
+    return PoolDomain(name, observations, count, lowest, horizon, discount, reward_range, make, copies, behavior, may)
+
+
+def _legal(legal: Any, actions: int) -> Legal | None:
+    """Return what may be done as a function of states."""
+    if legal is None or callable(legal):
+        found: Legal | None = legal
+        return found
+    table = np.asarray(legal)
+    if table.dtype != bool or table.ndim != 2 or table.shape[1] != actions:
+        raise UsageError(f"legal must be a function, or an array of bool of (states, {actions}), not {table.shape}")
+    return lambda states: table[states[:, 0].astype(np.int64)]
+
+
+def by_id(
+    id: str = "FrozenLake-v1",
+    *,
+    horizon: int | None = None,
+    discount: float = 1.0,
+    reward_range: str | tuple[float, float] | None = None,
+    **options: Any,
+) -> TableDomain | PoolDomain:
+    """The domain `gymnasium`: as the command line passes it, with `reward_range` as the text "lowest,highest".
+
+    >>> import offpolicy as op
+    >>> op.domain("gymnasium", id="CliffWalking-v1", horizon=50).reward_range
+    (-100.0, -1.0)
+    """
+    if isinstance(reward_range, str):
+        try:
+            low, high = (float(part) for part in reward_range.split(","))
+        except ValueError:
+            raise UsageError(f"reward_range is LOWEST,HIGHEST, not {reward_range!r}") from None
+        reward_range = (low, high)
+    return from_gymnasium(id, horizon=horizon, discount=discount, reward_range=reward_range, **options)
+
+
+def _maker(gymnasium: Any, env: Any, options: dict[str, Any]) -> tuple[Callable[[], Any], int | None]:
+    """How to make one more environment, and the time limit that belongs to it."""
+    if isinstance(env, str):
+        try:
+            limit: int | None = gymnasium.spec(env).max_episode_steps
+        except gymnasium.error.Error as error:
+            raise UsageError(f"gymnasium cannot make {env!r}: {error}") from None
+        return partial(gymnasium.make, env, max_episode_steps=-1, disable_env_checker=True, **options), limit
+    if options:
+        raise UsageError(f"{', '.join(options)}: only an environment that is named by its id takes more arguments")
+    limit = env.spec.max_episode_steps if getattr(env, "spec", None) is not None else None
+    return (env if callable(env) else partial(_copy, env)), limit
+
+
+def _copy(env: Any) -> Any:
+    try:
+        return deepcopy(env)
+    except Exception as error:
+        raise UsageError(
+            f"this {type(env).__name__} cannot be copied ({error}): give a function that makes it instead"
+        ) from None

@@ -1,0 +1,79 @@
+"""How many copies of an environment fit into memory, by what the second and the third take.
+
+The first copy also pays for what all share, such as modules that it imports. Python's and NumPy's own count misses what
+a library allocates by itself, and the system's misses pages that nobody has touched: the larger of the two counts.
+"""
+
+from __future__ import annotations
+
+import os
+import tracemalloc
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+#: Memory for all copies, and most of them.
+MEMORY, MOST = 1 << 30, 256
+
+
+class Pool:
+    """Environments that are used again, and closed when nobody needs them any more."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.envs: list[Any] = []
+        weakref.finalize(self, _close, self.envs)
+
+
+def _close(envs: list[Any]) -> None:
+    for env in envs:
+        env.close()
+
+
+def fitting(pool: Pool, make: Callable[[], Any]) -> int:
+    """Return how many copies fit, a power of two, after making the first three of them.
+
+    >>> from offpolicy.simulation.gym.footprint import fitting, Pool
+    >>> class Large:
+    ...     def __init__(self):
+    ...         self.state = bytearray(100_000_000)
+    ...     def reset(self, seed):
+    ...         pass
+    ...     def close(self):
+    ...         pass
+    >>> fitting(Pool(), Large)
+    8
+    """
+    pool.envs.append(_started(make))
+    footprint = min(_measured(lambda: pool.envs.append(_started(make))) for _ in range(2))  # others allocate too
+    fit = max(1, min(MOST, MEMORY // max(footprint, 1)))
+    return 1 << (int(fit).bit_length() - 1)
+
+
+def _started(make: Callable[[], Any]) -> Any:
+    env = make()
+    env.reset(seed=0)
+    return env
+
+
+def _measured(work: Callable[[], None]) -> int:
+    """Return the bytes that are taken after some work and were not before."""
+    ours = not tracemalloc.is_tracing()
+    if ours:
+        tracemalloc.start()
+    resident, traced = _resident(), tracemalloc.get_traced_memory()[0]
+    try:
+        work()
+        return max(_resident() - resident, tracemalloc.get_traced_memory()[0] - traced)
+    finally:
+        if ours:
+            tracemalloc.stop()
+
+
+def _resident() -> int:
+    """Return the bytes of memory that this process holds; 0 where the system does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, AttributeError):
+        return 0

@@ -1,0 +1,120 @@
+"""An environment that tells its dynamics: P[s][a] lists (probability, next state, reward, ended)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offpolicy._util.probabilities import TOLERANCE
+from offpolicy.errors import UsageError
+from offpolicy.policies import Legal
+from offpolicy.protocols import Actions, Floats, Policy, States
+from offpolicy.simulation.mdp_domain import MDPDomain
+from offpolicy.simulation.rollouts import draw
+from offpolicy.theory.mdp import MDP
+
+#: Gymnasium's own environments do nothing that the table does not say, and these wrappers change nothing of it.
+TRUSTED = "gymnasium.envs.toy_text."
+HARMLESS = ("TimeLimit", "OrderEnforcing", "PassiveEnvChecker")
+
+
+@dataclass(frozen=True, eq=False)
+class TransitionTable:
+    """Every outcome of every state and action: arrays of (states, actions, outcomes), filled up with probability 0."""
+
+    probability: Floats
+    next_state: NDArray[np.int64]
+    reward: Floats
+    ended: NDArray[np.bool_]
+    start: Floats  # probability of each first state
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The lowest and the highest reward that can happen."""
+        possible = self.reward[self.probability > 0]
+        return float(possible.min()), float(possible.max())
+
+    def mdp(self, horizon: int, discount: float) -> MDP:
+        """Return the same as arrays, with a state after the last for what has ended, and mean rewards given s'."""
+        states, actions, _ = self.probability.shape
+        then = np.where(self.ended, states, self.next_state)
+        s, a = np.ogrid[:states, :actions]
+        p, earned = np.zeros((2, states + 1, actions, states + 1))
+        for k in range(then.shape[2]):
+            p[s, a, then[:, :, k]] += self.probability[:, :, k]
+            earned[s, a, then[:, :, k]] += self.probability[:, :, k] * self.reward[:, :, k]
+        rewards = np.divide(earned, p, out=np.zeros_like(p), where=p > 0)
+        return MDP(p, rewards, np.append(self.start, 0.0), horizon, discount, terminal=[states])
+
+
+def has_table(env: Any) -> bool:
+    """True where the table says all that the environment does."""
+    inner = env
+    while inner is not env.unwrapped:
+        if type(inner).__name__ not in HARMLESS:
+            return False
+        inner = inner.env
+    fickle = getattr(inner, "fickle_passenger", False)  # beside the table
+    return hasattr(inner, "P") and type(inner).__module__.startswith(TRUSTED) and not fickle
+
+
+def read_table(env: Any, name: str) -> TransitionTable:
+    """The table of an environment as arrays."""
+    inner = env.unwrapped
+    if not hasattr(inner, "P") or not hasattr(inner, "initial_state_distrib"):
+        raise UsageError(f"{name} has no transition table P with an initial_state_distrib: use table=False")
+    states, actions = len(inner.P), int(env.action_space.n)
+    most = max(len(outcomes) for row in inner.P.values() for outcomes in row.values())
+    shape = (states, actions, most)
+    probability, reward = np.zeros(shape), np.zeros(shape)
+    next_state, ended = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=bool)
+    for state, row in inner.P.items():
+        for action, outcomes in row.items():
+            for k, outcome in enumerate(outcomes):
+                cell = state, action, k
+                probability[cell], next_state[cell], reward[cell], ended[cell] = outcome
+    if not (np.abs(probability.sum(axis=2) - 1) <= TOLERANCE).all():
+        state, action = (int(i) for i in np.argwhere(np.abs(probability.sum(axis=2) - 1) > TOLERANCE)[0])
+        raise UsageError(f"the probabilities in P[{state}][{action}] of {name} do not add to 1")
+    return TransitionTable(probability, next_state, reward, ended, np.asarray(inner.initial_state_distrib, dtype=float))
+
+
+class TableDomain(MDPDomain):
+    """A domain whose dynamics are a table, so that its values are known exactly.
+
+    That an outcome ends the episode is a matter of the outcome and not of the state that it names: in the arrays of the
+    MDP such outcomes lead to a state of their own, after the last.
+
+    >>> import offpolicy as op
+    >>> cliff = op.from_gymnasium("CliffWalking-v1", horizon=20)
+    >>> always_up = op.policies.FromCallable(lambda states, step: [[1.0, 0.0, 0.0, 0.0]] * len(states))
+    >>> cliff.value(always_up)
+    -20.0
+    """
+
+    def __init__(
+        self,
+        name: str,
+        horizon: int,
+        discount: float,
+        reward_range: tuple[float, float],
+        table: TransitionTable,
+        behavior: Policy | None = None,
+        legal: Legal | None = None,
+    ) -> None:
+        """Keeps the table, and its arrays; π0 is uniform unless given."""
+        self.table = table
+        states = len(table.start)
+        super().__init__(table.mdp(horizon, discount), states, name, legal, behavior, reward_range)
+
+    def step(
+        self, states: States, actions: Actions, rng: np.random.Generator
+    ) -> tuple[States, Floats, NDArray[np.bool_]]:
+        """An outcome of the table for each row."""
+        table, state = self.table, states[:, 0]
+        outcome = draw(table.probability[state, actions], rng)
+        cell = state, actions, outcome
+        return table.next_state[cell][:, None], table.reward[cell], table.ended[cell]

@@ -1,0 +1,160 @@
+"""A domain from arrays: P(s'|s, a), R and the first states' probabilities say all, so that values are known exactly.
+
+The arrays are those of `theory.MDP`, and values are its own: equations (2) and (3), by backward induction.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from offpolicy._util.probabilities import checked
+from offpolicy.errors import UsageError
+from offpolicy.grid import Grid
+from offpolicy.policies import Legal, Uniform
+from offpolicy.protocols import Actions, Domain, Floats, Policy, States
+from offpolicy.simulation.rollouts import draw
+from offpolicy.theory.mdp import MDP
+from offpolicy.theory.value import bellman
+
+
+def from_mdp(
+    transitions: ArrayLike,
+    rewards: ArrayLike,
+    initial: ArrayLike,
+    *,
+    horizon: int,
+    discount: float = 1.0,
+    terminal: ArrayLike = (),
+    legal: ArrayLike | None = None,
+    behavior: Policy | None = None,
+    name: str = "mdp",
+) -> MDPDomain:
+    """Return a domain of states 0 to S-1 and actions 0 to A-1 that these arrays describe.
+
+    Parameters
+    ----------
+    transitions
+        P(s'|s, a), (S, A, S).
+    rewards
+        R(s, a), (S, A), or R(s, a, s'), (S, A, S).
+    initial
+        The probabilities of the first states, (S,).
+    horizon, discount
+        H and γ.
+    terminal
+        The numbers of the states in which an episode has ended; what the arrays say of them is not looked at.
+    legal
+        What may be done, (S, A) of bool; by default everything.
+    behavior
+        π0; by default every legal action is as likely.
+    name
+        The name of the domain.
+
+    Examples
+    --------
+    >>> import offpolicy as op
+    >>> machine = op.from_mdp(
+    ...     [[[0.9, 0.1], [1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]], [[1.0, 0.5], [0.0, -1.0]], [1.0, 0.0], horizon=5
+    ... )
+    >>> log = machine.simulate(machine.behavior, n=1000, seed=0)
+    >>> ev = op.evaluate(log, estimators=["mc"])
+    >>> bool(abs(ev["mc"].value - machine.value(machine.behavior)) < 4 * ev["mc"].std_error)
+    True
+    """
+    mdp = MDP(transitions, rewards, initial, horizon, discount, terminal)
+    if mdp.exact:
+        raise UsageError("a domain is simulated in floats: give its arrays as floats, and fractions to theory.MDP")
+    if np.asarray(transitions).ndim != 3 or np.asarray(rewards).ndim == 4:
+        raise UsageError("a domain is the same at every step: give transitions (S, A, S), rewards (S, A) or (S, A, S)")
+    if np.asarray(rewards).shape == (mdp.horizon, mdp.states, mdp.actions) != (mdp.states, mdp.actions, mdp.states):
+        raise UsageError("rewards that depend on the step cannot be simulated: give them as (S, A) or (S, A, S)")
+    if mdp.initial[mdp.terminal].any():
+        state = int(np.flatnonzero(mdp.initial * mdp.terminal)[0])
+        raise UsageError(f"initial: the terminal state {state} cannot be a first state")
+    return MDPDomain(mdp, mdp.states, name, _legal(legal, mdp), behavior)
+
+
+def _legal(legal: ArrayLike | None, mdp: MDP) -> NDArray[np.bool_]:
+    shape = (mdp.states, mdp.actions)
+    found = np.ones(shape, dtype=bool) if legal is None else np.asarray(legal)
+    if found.shape != shape or found.dtype != bool:
+        raise UsageError(f"legal must be an array of bool of shape (S, A) = {shape}, not {found.dtype} {found.shape}")
+    for state in np.flatnonzero(~found.any(axis=1) & ~mdp.terminal)[:1]:
+        raise UsageError(f"legal: nothing may be done in state {state}, where an episode goes on")
+    return found
+
+
+class MDPDomain(Domain):
+    """A domain whose dynamics are arrays; `mdp` may have states after the last of the domain, in which it has ended."""
+
+    state_columns = ("state",)
+
+    def __init__(
+        self,
+        mdp: MDP,
+        states: int,
+        name: str,
+        legal: NDArray[np.bool_] | Legal | None = None,
+        behavior: Policy | None = None,
+        reward_range: tuple[float, float] | None = None,
+    ) -> None:
+        """Keeps the arrays; π0 is uniform over legal actions unless given."""
+        self.mdp, self.name, self._legal = mdp, name, legal
+        self.horizon, self.discount, self.actions = int(mdp.horizon), float(mdp.discount), mdp.actions
+        self.grid = Grid((states,))
+        self.reward_range = self._possible_rewards() if reward_range is None else reward_range
+        chosen = None if legal is None or (isinstance(legal, np.ndarray) and legal.all()) else self.legal
+        self._behavior = Uniform(self.actions, chosen) if behavior is None else behavior
+
+    @property
+    def behavior(self) -> Policy:
+        """π0."""
+        return self._behavior
+
+    def legal(self, states: States) -> NDArray[np.bool_]:
+        """What may be done; anything in a state in which the episode has ended."""
+        if self._legal is None:
+            return np.ones((len(states), self.actions), dtype=bool)
+        if callable(self._legal):
+            return np.asarray(self._legal(states), dtype=bool)
+        return self._legal[states[:, 0].astype(np.int64)] | self.mdp.terminal[states[:, 0].astype(np.int64), None]
+
+    def reset(self, n: int, rng: np.random.Generator) -> States:
+        """First states by their probabilities."""
+        start = self.mdp.initial[: self.grid.cells]
+        return draw(np.broadcast_to(start, (n, self.grid.cells)), rng)[:, None]
+
+    def step(
+        self, states: States, actions: Actions, rng: np.random.Generator
+    ) -> tuple[States, Floats, NDArray[np.bool_]]:
+        """Next states by their probabilities."""
+        state = states[:, 0].astype(np.int64)
+        then = draw(self.mdp.transitions[0][state, actions], rng)
+        return then[:, None], self.mdp.reward_mean[0][state, actions, then], self.mdp.terminal[then]
+
+    def transition_probability(self, states: States, actions: Actions, next_states: States) -> Floats:
+        """P(s'|s, a) of an episode that goes on, n values."""
+        state, then = states[:, 0].astype(np.int64), next_states[:, 0].astype(np.int64)
+        found: Floats = np.where(self.mdp.terminal[then], 0.0, self.mdp.transitions[0][state, actions, then])
+        return found
+
+    def exact_values(self, policy: Policy) -> tuple[Floats, Floats]:
+        """Q_t and V_t of a policy, (horizon, states, actions) and (horizon, states), by backward induction."""
+        states = np.arange(self.grid.cells)[:, None]
+        pi = np.full((self.horizon, self.mdp.states, self.actions), 1 / self.actions)
+        for t in range(self.horizon):
+            pi[t, : len(states)] = checked(policy.probabilities(states, t), "the policy", len(states))
+        q, v = bellman(self.mdp, self.mdp.policy(pi, "policy"))
+        return q[:, : len(states)], v[:-1, : len(states)]
+
+    def value(self, policy: Policy) -> float:
+        """V: what a policy earns from the first states on, in expectation."""
+        return float(self.mdp.initial[: self.grid.cells] @ self.exact_values(policy)[1][0])
+
+    def _possible_rewards(self) -> tuple[float, float]:
+        """Return the lowest and the highest reward of what can happen."""
+        possible: Any = self.mdp.reward_mean[0][(self.mdp.transitions[0] > 0) & ~self.mdp.terminal[:, None, None]]
+        return (float(possible.min()), float(possible.max())) if possible.size else (0.0, 0.0)

@@ -1,0 +1,187 @@
+"""Logs of a simulated domain.
+
+Columns: `episode`, `step` from 0, the state, `action`, `reward`, `behavior_prob` (of the policy that acted), `terminal`
+(the domain ended with this step; False where only the horizon did) and the next state as `next_…`.
+
+Episodes are simulated in blocks of about `BLOCK_ROWS` rows, each with a random stream of its own: the same seed gives
+the same log, and a log of any size can be written block by block.
+
+A domain that can only run whole episodes, such as one around an environment with a state of its own, has
+`begin(n, rng)` beside `reset` and `step`: the first states, and a function that makes a step of the episodes that run;
+and `copies`, the most of them at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import DTypeLike, NDArray
+
+from offpolicy._util import polars_calls
+from offpolicy._util.files import whole_file
+from offpolicy._util.probabilities import TOLERANCE, checked
+from offpolicy._util.scalars import whole
+from offpolicy.errors import OffPolicyError, PluginError, UsageError
+from offpolicy.protocols import Actions, Domain, Floats, Policy, States
+
+#: Most episodes a block, and most rows it may come to at the horizon.
+BLOCK, BLOCK_ROWS = 8192, 1 << 20
+
+#: From the numbers of the episodes that run, their states and actions to next states, rewards and which have ended.
+StepFunction: TypeAlias = Callable[[NDArray[np.int64], States, Actions], tuple[States, Floats, NDArray[np.bool_]]]
+
+
+def simulate(domain: Domain, policy: Policy, episodes: int, seed: int) -> pl.DataFrame:
+    """The log of a policy in a domain."""
+    return pl.concat(blocks(domain, policy, episodes, seed))
+
+
+def blocks(domain: Domain, policy: Policy, episodes: int, seed: int) -> Iterator[pl.DataFrame]:
+    """The same log in parts of whole episodes."""
+    if episodes < 1:
+        raise UsageError(f"episodes must be at least 1, not {episodes}")
+    if seed < 0:
+        raise UsageError(f"seed must be at least 0, not {seed}")
+    whole("the horizon of the domain", domain.horizon, 1)
+    size = max(1, min(BLOCK, BLOCK_ROWS // domain.horizon, getattr(domain, "copies", BLOCK)))
+    seeds = np.random.SeedSequence(seed)
+    for start in range(0, episodes, size):
+        (stream,) = seeds.spawn(1)
+        try:
+            part = _block(domain, policy, start, min(size, episodes - start), np.random.default_rng(stream))
+        except OffPolicyError:
+            raise
+        except Exception as error:
+            raise PluginError(
+                f"a simulation of domain {domain.name!r} failed: {type(error).__name__}: {error}"
+            ) from error
+        yield part
+
+
+def write(
+    domain: Domain,
+    policy: Policy,
+    episodes: int,
+    seed: int,
+    path: Path,
+    metadata: Mapping[str, str] | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> None:
+    """The same log as a Parquet file, in the memory of a block; `progress` is told how many episodes are done."""
+    advance = progress or (lambda done, total: None)
+    with whole_file(path) as beside:
+        parts: list[Path] = []
+        advance(0, episodes)
+        for part in blocks(domain, policy, episodes, seed):
+            parts.append(beside.with_name(f"{len(parts)}.part"))
+            part.write_parquet(parts[-1], compression="lz4")
+            advance(int(part["episode"][-1]) + 1, episodes)
+        polars_calls.write_parquet(pl.scan_parquet(parts), beside, metadata or {})
+
+
+def draw(probabilities: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
+    """An action a row: the first whose cumulative probability exceeds a uniform number."""
+    rows, actions = probabilities.shape
+    cumulative = np.array(probabilities.T, dtype=float, order="C")  # an action a row: long sums instead of many short
+    for a in range(1, actions):
+        cumulative[a] += cumulative[a - 1]
+    total = cumulative[-1]
+    if probabilities.min(initial=0.0) < 0 or not (np.abs(total - 1) <= TOLERANCE).all():
+        return draw(checked(probabilities, "the policy"), rng)
+    point = rng.random(rows)
+    point *= total
+    if (point >= total).any():  # the product may round up
+        np.minimum(point, np.nextafter(total, 0), out=point)
+    chosen = np.zeros(rows, dtype=np.int64)
+    for a in range(actions - 1):
+        chosen += cumulative[a] <= point
+    return chosen
+
+
+def _block(domain: Domain, policy: Policy, first: int, n: int, rng: np.random.Generator) -> pl.DataFrame:
+    """n episodes, all that run a step at a time; rows come by step and are put in the order of episodes at the end."""
+    states, step = _begin(domain, n, rng)
+    running, lengths = np.arange(n), np.zeros(n, dtype=np.int64)
+    last = np.empty((n, len(domain.state_columns)), dtype=states.dtype)  # where each episode was left
+    steps: list[_Step] = []
+    for t in range(domain.horizon):
+        pi = policy.probabilities(states, t)
+        if pi.shape != (len(states), domain.actions):
+            raise PluginError(f"the policy must give {(len(states), domain.actions)} probabilities, not {pi.shape}")
+        pi = checked(pi, "the policy")
+        actions: Actions = draw(pi, rng)
+        next_states, rewards, done = step(running, states, actions)
+        if not np.can_cast(next_states.dtype, last.dtype, "same_kind"):
+            kinds = f"begins with states of {last.dtype} and goes on with {next_states.dtype}"
+            raise PluginError(f"domain {domain.name!r} {kinds}")
+        chosen = pi[np.arange(len(running)), actions]
+        steps.append(_Step(running, states, actions, rewards, chosen, done))
+        lengths[running] += 1
+        if t + 1 == domain.horizon:
+            last[running] = next_states
+        elif done.any():
+            last[running[done]] = next_states[done]
+            go_on = np.flatnonzero(~done)
+            running, next_states = running[go_on], next_states.take(go_on, axis=0)
+        states = next_states
+        if not len(running):
+            break
+    return _log(domain, steps, first, lengths, last)
+
+
+def _begin(domain: Domain, n: int, rng: np.random.Generator) -> tuple[States, StepFunction]:
+    """First states, and how to go on from there."""
+    begin: Callable[[int, np.random.Generator], tuple[States, StepFunction]] | None = getattr(domain, "begin", None)
+    if begin is not None:
+        return begin(n, rng)
+    return domain.reset(n, rng), lambda _, states, actions: domain.step(states, actions, rng)
+
+
+class _Step(NamedTuple):
+    """What happens to the running episodes in one step."""
+
+    episodes: NDArray[np.int64]
+    states: States
+    actions: Actions
+    rewards: Floats
+    probabilities: Floats
+    done: NDArray[np.bool_]
+
+
+def _log(domain: Domain, steps: Sequence[_Step], first: int, lengths: NDArray[np.int64], last: States) -> pl.DataFrame:
+    """Rows in the order of episodes; the next state of a row is the state of the row after it, or the last one."""
+    ends = np.cumsum(lengths)
+    starts = ends - lengths
+    episodes, states, actions, rewards, probabilities, done = (
+        np.concatenate(part) for part in zip(*steps, strict=True)
+    )
+    step = np.repeat(np.arange(len(steps), dtype=np.int32), [len(part.episodes) for part in steps])
+    row = starts[episodes] + step
+
+    def in_order(values: NDArray[Any], dtype: DTypeLike | None = None) -> NDArray[Any]:
+        ordered = np.empty(len(row), dtype or values.dtype)
+        ordered[row] = values
+        return ordered
+
+    state = {name: in_order(states[:, i], last.dtype) for i, name in enumerate(domain.state_columns)}
+    next_state = {}
+    for i, (name, values) in enumerate(state.items()):
+        following = np.roll(values, -1)
+        following[ends - 1] = last[:, i]
+        next_state[f"next_{name}"] = following
+    return pl.DataFrame(
+        {
+            "episode": np.repeat(np.arange(first, first + len(lengths)), lengths),
+            "step": in_order(step),
+            **state,
+            "action": in_order(actions, np.int32),
+            "reward": in_order(rewards, np.float64),
+            "behavior_prob": in_order(probabilities),
+            "terminal": in_order(done, np.bool_),
+            **next_state,
+        }
+    )

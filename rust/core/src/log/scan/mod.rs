@@ -1,0 +1,443 @@
+//! Reads batches of rows in order, cuts them into trajectories, checks them and folds them.
+//!
+//! A log is read in units (a file, a row group, a stream) that may be read in any order and at the same time. Of one file only
+//! the first trajectory of a unit can have begun elsewhere: it is kept as rows, a [`Head`], until its beginning arrives. Only
+//! the last can go on elsewhere: it stays [`Open`]. [`Join`] brings the two together by episode and step.
+//! Trajectories that cross files may stand anywhere in them: [`pieces`] tells how they are found.
+
+mod join;
+pub mod pieces;
+mod report;
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::pass::accumulators::Accumulators;
+use crate::log::content::Content;
+use crate::log::ending::Ending;
+use crate::pass::engine::Engine;
+use crate::log::episode::{Head, Open};
+use crate::log::ids::{Id, Ids};
+use crate::log::checks::{Ordinary, inspect};
+use crate::pass::plan::Pass;
+use crate::log::problem::{Kind, Place, Problems};
+use crate::log::steps::Steps;
+pub use join::Join;
+use pieces::Pieces;
+
+/// Rows that are looked at together before they are folded: they stay in the fastest cache in between.
+const AHEAD: usize = 512;
+
+/// Consecutive rows of one episode.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// First row in the batch.
+    pub start: usize,
+    /// Number of rows.
+    pub len: usize,
+    /// Its episode.
+    pub id: Id,
+}
+
+/// A value that could not be converted; its row holds a neutral one.
+#[derive(Clone, Debug)]
+pub struct Flaw {
+    /// Row in the batch.
+    pub row: usize,
+    /// Name of the column.
+    pub column: String,
+    /// What is wrong.
+    pub kind: Kind,
+    /// The value.
+    pub value: String,
+}
+
+/// Rows of a unit, in order.
+pub struct Batch<'a> {
+    /// Where the first row stands.
+    pub place: Place,
+    /// The rows by episode, from the first on; columns may go on behind the last of them.
+    pub runs: &'a [Run],
+    /// Another episode follows the last run.
+    pub complete: bool,
+    /// The steps as logged.
+    pub steps: Steps<'a>,
+    /// The plan's slots.
+    pub columns: &'a [&'a [f64]],
+    /// Whether the episode has ended here.
+    pub terminal: Option<&'a [bool]>,
+    /// Whether the episode was cut off here.
+    pub truncated: Option<&'a [bool]>,
+    /// What could not be converted.
+    pub flaws: &'a [Flaw],
+}
+
+/// Cut-off episodes of one length: how many, and the first of them in the log.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Cut {
+    /// How many.
+    pub count: u64,
+    /// Where the last row of the first of them is.
+    pub place: Place,
+    /// Its id.
+    pub id: Id,
+    /// What that row says.
+    pub ending: Ending,
+}
+
+/// What the parts of a log add up to; it also travels between processes.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Partial {
+    /// The sums.
+    pub sums: Accumulators,
+    /// Episodes whose beginning has been seen.
+    pub ids: Ids,
+    /// What is wrong.
+    pub problems: Problems,
+    /// Steps at which episodes start: the first one seen for 0, and for 1.
+    pub first_steps: [Option<(Place, Id)>; 2],
+    /// Cut-off episodes by length.
+    pub truncated: BTreeMap<u64, Cut>,
+    /// Some value is of extraordinary magnitude.
+    pub wild: bool,
+    /// What was read.
+    pub content: Content,
+    /// The limit of memory was too small; then only the lengths of trajectories are right.
+    pub too_large: bool,
+    /// Bytes that were not taken after that, for ids and rows.
+    pub untaken: u64,
+    /// Beginnings that have not been found.
+    pub heads: Vec<Head>,
+    /// Episodes that may go on elsewhere.
+    pub tails: Vec<Open>,
+    /// Episodes that have begun in another file, as far as nobody knew.
+    pub pieces: Pieces,
+}
+
+enum Current {
+    Nothing,
+    Head(Head),
+    Open(Open),
+}
+
+/// One reader of units.
+pub struct Scan {
+    /// Add up the bits of what is read, so that a log that changes shows: a file shows it otherwise.
+    pub adds_bits: bool,
+    engine: Engine,
+    partial: Partial,
+    current: Current,
+    heads: Vec<Head>,
+    tails: Vec<Open>,
+    crossing: HashSet<Id>,
+    unit_is_new: bool,
+    spare: Option<Open>,
+    tame: bool,
+    /// Bytes that have been counted.
+    counted: u64,
+    arch: pulp::Arch,
+}
+
+impl Scan {
+    /// A reader with its own sums; `tame` if an earlier pass saw only values of ordinary magnitude.
+    pub fn new(engine: Engine, tame: bool) -> Self {
+        let (current, partial, arch) = (Current::Nothing, Partial::default(), pulp::Arch::new());
+        let crossing = engine.plan.crossing.iter().cloned().collect();
+        let (adds_bits, heads, tails, unit_is_new, spare, counted) = (true, vec![], vec![], true, None, 0);
+        Self { adds_bits, engine, partial, current, heads, tails, crossing, unit_is_new, spare, tame, counted, arch }
+    }
+
+    /// True where an earlier pass has found the log in order: every episode in one piece.
+    pub fn knows_log(&self) -> bool {
+        self.engine.pass != Pass::First
+    }
+
+    /// True where the limit of memory was too small, here or where a part was read.
+    pub fn too_large(&self) -> bool {
+        self.engine.too_large || self.partial.too_large
+    }
+
+    fn broken(&self) -> bool {
+        self.engine.plan.check_only
+            || self.too_large()
+            || !self.partial.problems.is_empty()
+            || !self.partial.pieces.is_empty()
+    }
+
+    /// Reads the next rows of the unit.
+    pub fn push(&mut self, batch: &Batch) {
+        let rows = batch.runs.last().map_or(0, |run| run.start + run.len);
+        self.partial.content.rows += rows as u64;
+        if self.adds_bits {
+            self.partial.content.add_bits(batch.columns, rows, self.arch);
+        }
+        let mut flaws: Vec<&Flaw> = batch.flaws.iter().collect();
+        flaws.sort_by_key(|flaw| flaw.row);
+        flaws.into_iter().for_each(|flaw| self.report_flaw(batch, flaw));
+        // Read one after the other, each would be waited for: a later pass reads no other step.
+        let first_steps: Vec<i64> = batch.runs.iter().map(|run| batch.steps.get(run.start)).collect();
+        let (mut rest, mut first_steps) = (batch.runs, first_steps.into_iter());
+        while let [first, others @ ..] = rest {
+            let near = |run: &&Run| run.start + run.len <= first.start + AHEAD;
+            let (group, later) = rest.split_at(1 + others.iter().take_while(near).count());
+            let ordinary = self.are_ordinary(batch, group);
+            for ((index, run), first_step) in group.iter().enumerate().zip(first_steps.by_ref()) {
+                let last = batch.complete || !later.is_empty() || index + 1 < group.len();
+                self.push_run(batch, run, first_step, ordinary, last);
+            }
+            rest = later;
+        }
+        self.count();
+    }
+
+    /// Bytes of the ids, of rows that wait for their beginning, and of what was not taken of both.
+    pub fn taken(&self, join: &Join) -> u64 {
+        let heads: u64 = join.heads.values().map(Head::bytes).sum();
+        heads + self.partial.ids.bytes() + self.partial.untaken
+    }
+
+    /// Counts what the rows so far have added to the memory taken, beside the sums over steps.
+    fn count(&mut self) {
+        let bytes = self.partial.ids.bytes() + self.engine.sums.bytes_by_trajectory();
+        if bytes > self.counted {
+            let fits = self.engine.budget.take(bytes - self.counted);
+            self.partial.too_large |= !fits;
+            self.counted = bytes;
+        }
+    }
+
+    /// Ends the unit: its first and last trajectories, and those that cross files, wait in `join` for what comes before and
+    /// after them.
+    pub fn end_unit(&mut self, join: &mut Join) {
+        match std::mem::replace(&mut self.current, Current::Nothing) {
+            Current::Nothing => {}
+            Current::Head(head) => self.heads.push(head),
+            Current::Open(open) => self.tails.push(open),
+        }
+        self.unit_is_new = true;
+        for head in std::mem::take(&mut self.heads) {
+            self.offer_head(join, head);
+        }
+        for tail in std::mem::take(&mut self.tails) {
+            self.offer_tail(join, tail);
+        }
+    }
+
+    /// The sums and all that is wrong; what waits in `join` goes along.
+    pub fn into_partial(mut self, join: Join) -> Partial {
+        self.partial.too_large = self.too_large();
+        self.partial.sums = std::mem::take(&mut self.engine.sums);
+        self.partial.heads = join.heads.into_values().collect();
+        self.partial.tails = join.tails.into_values().collect();
+        self.partial
+    }
+
+    /// Adds another part of the log.
+    pub fn merge(&mut self, join: &mut Join, other: Partial) {
+        self.engine.merge(other.sums);
+        self.partial.untaken += other.untaken;
+        self.partial.ids.merge(other.ids);
+        self.partial.wild |= other.wild;
+        self.partial.content.merge(&other.content);
+        self.partial.too_large |= other.too_large;
+        self.partial.problems.merge(self.engine.plan.problem_limit, other.problems);
+        self.partial.pieces.merge(self.engine.plan.problem_limit, other.pieces);
+        for (ours, theirs) in self.partial.first_steps.iter_mut().zip(other.first_steps) {
+            *ours = [ours.take(), theirs].into_iter().flatten().min();
+        }
+        for (length, cut) in other.truncated {
+            note_cut(&mut self.partial, length, cut);
+        }
+        other.heads.into_iter().for_each(|head| self.offer_head(join, head));
+        other.tails.into_iter().for_each(|tail| self.offer_tail(join, tail));
+    }
+
+    /// True if all values of some runs are allowed and of ordinary magnitude, or were when they were looked at before.
+    fn are_ordinary(&self, batch: &Batch, runs: &[Run]) -> bool {
+        let (first, last) = (&runs[0], &runs[runs.len() - 1]);
+        let (slots, columns) = (&self.engine.plan.slots[..], batch.columns);
+        let rows = first.start..last.start + last.len;
+        self.knows_log() && self.tame || self.arch.dispatch(Ordinary { slots, columns, rows })
+    }
+
+    /// Looks at the values of a run; true if they are of ordinary magnitude.
+    fn inspect(&mut self, batch: &Batch, run: &Run) -> bool {
+        let rows = run.start..run.start + run.len;
+        let (slots, columns) = (&self.engine.plan.slots[..], batch.columns);
+        let finding = inspect(slots, columns, rows);
+        if !finding.ok {
+            self.report_values(batch, run);
+        }
+        finding.tame
+    }
+
+    fn push_run(&mut self, batch: &Batch, run: &Run, first: i64, ordinary: bool, last: bool) {
+        let place = Place { row: batch.place.row + run.start as u64, ..batch.place };
+        let rows = run.start..run.start + run.len;
+        let expected = match &self.current {
+            Current::Head(head) if head.id == run.id => Some(head.next_step()),
+            Current::Open(open) if open.id == run.id => Some(open.next_step()),
+            _ => None,
+        };
+        if let Some(expected) = expected {
+            self.check_step(place, &run.id, expected - 1, first);
+        } else {
+            self.finish_current();
+            self.begin(run.id.clone(), place, first);
+        }
+        self.unit_is_new = false;
+        // What the first pass has seen need not be looked at again.
+        let seen = self.knows_log();
+        if !seen && !batch.steps.are_consecutive(rows.clone()) {
+            for row in rows.start + 1..rows.end {
+                let place = Place { row: batch.place.row + row as u64, ..place };
+                self.check_step(place, &run.id, batch.steps.get(row - 1), batch.steps.get(row));
+            }
+        }
+        if !seen {
+            self.check_ending(batch, run, place, first);
+        }
+        let tame = ordinary || self.inspect(batch, run);
+        self.partial.wild |= !tame;
+        self.extend(batch, run, place, tame, last && !self.crosses(&run.id));
+    }
+
+    fn extend(&mut self, batch: &Batch, run: &Run, place: Place, tame: bool, last: bool) {
+        if let Current::Open(open) = &self.current {
+            self.check_length(open.steps, run.len as u64, open.next_step(), &run.id, place);
+        }
+        let (broken, rows) = (self.broken(), run.start..run.start + run.len);
+        let last_step = || batch.steps.get(run.start + run.len - 1);
+        let end = place.after(run.len as u64 - 1);
+        match &mut self.current {
+            Current::Nothing => {}
+            Current::Head(head) => {
+                let bytes = (rows.len() * size_of::<f64>() * head.rows.len()) as u64;
+                if self.engine.too_large || self.partial.too_large {
+                    self.partial.untaken += bytes;
+                } else if !broken && self.engine.budget.take(bytes) {
+                    for (rows_of_slot, column) in head.rows.iter_mut().zip(batch.columns) {
+                        rows_of_slot.extend_from_slice(&column[rows.clone()]);
+                    }
+                    head.tame &= tame;
+                } else if !broken {
+                    self.partial.too_large = true;
+                }
+                // After a problem the steps need not be consecutive: the last one tells what comes next.
+                head.steps = (last_step() + 1 - head.first_step).max(0).cast_unsigned();
+                head.last = end;
+            }
+            Current::Open(open) => {
+                open.last = end;
+                if broken {
+                    open.steps = (last_step() + 1 - open.first_step).max(0).cast_unsigned();
+                } else {
+                    self.engine.push(open, batch.columns, rows, tame, last);
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, id: Id, place: Place, first_step: i64) {
+        // In the middle of a unit an episode begins; at its start only step 0 says so for certain, and step 1 where
+        // others have begun there.
+        let certain = first_step == 0 || self.partial.first_steps[1].is_some();
+        let begins = self.may_begin(first_step) && (certain || !self.unit_is_new);
+        if !begins && (self.unit_is_new || self.crosses(&id)) {
+            let (rows, steps) = (vec![vec![]; self.engine.plan.slots.len()], 0);
+            let (complete, ending, tame) = (false, Ending::Unsaid, true);
+            let head = Head { id, place, first_step, steps, complete, last: place, ending, tame, rows };
+            self.current = Current::Head(head);
+            return;
+        }
+        if begins {
+            self.note_first_step(first_step, place, &id);
+            self.note_id(&id, place);
+        } else {
+            self.partial.pieces.push(self.engine.plan.problem_limit, place, &id, first_step);
+        }
+        self.current = Current::Open(self.open(id, place, first_step));
+    }
+
+    /// True if an episode may have this first step.
+    fn may_begin(&self, first_step: i64) -> bool {
+        first_step == 0 || first_step == 1 && self.engine.plan.first_step != Some(0)
+    }
+
+    /// True if an episode is known to cross files.
+    fn crosses(&self, id: &Id) -> bool {
+        !self.crossing.is_empty() && self.crossing.contains(id)
+    }
+
+    fn open(&mut self, id: Id, place: Place, first_step: i64) -> Open {
+        match self.spare.take() {
+            Some(mut open) => {
+                open.restart(id, place, first_step);
+                open
+            }
+            None => Open::new(id, place, first_step, &self.engine.work, self.engine.plan.slots.len()),
+        }
+    }
+
+    /// What an earlier pass has found to be there once need not be looked for again.
+    fn note_id(&mut self, id: &Id, place: Place) {
+        if self.knows_log() {
+            return;
+        }
+        if self.too_large() {
+            self.partial.untaken += self.partial.ids.skip(id, place);
+        } else {
+            self.partial.ids.push(id, place);
+        }
+    }
+
+    fn note_first_step(&mut self, first_step: i64, place: Place, id: &Id) {
+        let slot = &mut self.partial.first_steps[first_step as usize];
+        if slot.as_ref().is_none_or(|(seen, _)| *seen > place) {
+            *slot = Some((place, id.clone()));
+        }
+    }
+
+    fn finish_current(&mut self) {
+        match std::mem::replace(&mut self.current, Current::Nothing) {
+            Current::Nothing => {}
+            Current::Head(head) => self.heads.push(Head { complete: !self.crosses(&head.id), ..head }),
+            Current::Open(open) if self.crosses(&open.id) => self.tails.push(open),
+            Current::Open(open) => self.close(open),
+        }
+    }
+
+    fn close(&mut self, mut open: Open) {
+        if !self.may_begin(open.first_step) {
+            self.partial.pieces.rows += open.steps;
+        }
+        self.partial.content.add_episode(&open.id, open.steps);
+        if open.ending.is_cut() {
+            let cut = Cut { count: 1, place: open.last, id: open.id.clone(), ending: open.ending };
+            note_cut(&mut self.partial, open.steps, cut);
+        }
+        if !self.broken() {
+            self.engine.close(&mut open);
+            self.spare = Some(open);
+        } else {
+            *self.engine.sums.lengths.entry(open.steps).or_default() += 1;
+        }
+    }
+}
+
+fn note_cut(partial: &mut Partial, length: u64, cut: Cut) {
+    match partial.truncated.entry(length) {
+        Entry::Vacant(entry) => {
+            entry.insert(cut);
+        }
+        Entry::Occupied(mut entry) => {
+            let count = entry.get().count + cut.count;
+            if cut.place < entry.get().place {
+                entry.insert(cut);
+            }
+            entry.get_mut().count = count;
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Finds what is wrong with rows, episodes and the whole log, and says where.
+
+use super::{Batch, Current, Flaw, Run, Scan};
+use crate::log::ending::Ending;
+use crate::log::episode::{Head, Open};
+use crate::log::ids::Id;
+use crate::log::problem::{EPISODES, Kind, Place, Problem};
+
+impl Scan {
+    /// Problems that only the whole log shows.
+    pub(super) fn report_whole(&mut self) {
+        if let [Some(_), Some((place, id))] = self.partial.first_steps.clone() {
+            self.problem(Kind::FirstStep, Some(place), Some(&id), Some(1), Some(("step", "1".into())));
+        }
+        if let Some(place) = self.partial.ids.mixed() {
+            self.problem(Kind::MixedIds, Some(place), None, None, None);
+        }
+        let first = i64::from(self.partial.first_steps[0].is_none());
+        let (repeated, count) = self.partial.ids.repeated(EPISODES.max(self.engine.plan.problem_limit));
+        self.partial.problems.more(Kind::Reappears, count - repeated.len() as u64);
+        for (id, place) in repeated {
+            self.problem(Kind::Reappears, Some(place), id.as_ref(), Some(first), None);
+        }
+        let horizon = self.engine.plan.horizon.unwrap_or_else(|| self.engine.sums.longest());
+        if !self.engine.plan.truncated_as_terminal {
+            let early: Vec<_> = self.partial.truncated.range(..horizon).map(|(l, cut)| (*l, cut.clone())).collect();
+            for (length, cut) in early {
+                self.partial.problems.more(Kind::Truncated, cut.count - 1);
+                let step = first + length.cast_signed() - 1;
+                self.report_ending(Kind::Truncated, cut.ending, cut.place, &cut.id, step);
+            }
+        }
+    }
+
+    pub(super) fn check_step(&mut self, place: Place, id: &Id, previous: i64, step: i64) {
+        let kind = match step - previous {
+            1 => return,
+            0 => Kind::Duplicate,
+            difference if difference < 0 => Kind::Unsorted,
+            _ => Kind::Gap,
+        };
+        self.problem(kind, Some(place), Some(id), Some(step), Some(("step", step.to_string())));
+    }
+
+    /// Keeps what the last row of a run says about the end; only the last row of an episode may say that it is the last.
+    pub(super) fn check_ending(&mut self, batch: &Batch, run: &Run, place: Place, first: i64) {
+        let marks = [batch.terminal, batch.truncated].map(|marks| marks.map(|marks| &marks[run.start..][..run.len]));
+        let at = |index: usize| Ending::new(marks[0].map(|mark| mark[index]), marks[1].map(|mark| mark[index]));
+        let last = run.len - 1;
+        if let Current::Open(Open { ending, last, .. }) | Current::Head(Head { ending, last, .. }) = &self.current {
+            self.check_end(*ending, *last, &run.id, first - 1);
+        }
+        if marks.iter().flatten().any(|marks| marks[..last].contains(&true)) {
+            for index in 0..last {
+                self.check_end(at(index), place.after(index as u64), &run.id, first + index as i64);
+            }
+        }
+        if let Current::Open(Open { ending, .. }) | Current::Head(Head { ending, .. }) = &mut self.current {
+            *ending = at(last);
+        }
+    }
+
+    /// Looks at what a row says after which the episode goes on.
+    pub(super) fn check_end(&mut self, ending: Ending, place: Place, id: &Id, step: i64) {
+        if ending.is_last() {
+            let kind = if ending == Ending::Terminal { Kind::AfterTerminal } else { Kind::Truncated };
+            self.report_ending(kind, ending, place, id, step);
+        }
+    }
+
+    fn report_ending(&mut self, kind: Kind, ending: Ending, place: Place, id: &Id, step: i64) {
+        let said = ending.said(&self.engine.plan);
+        let value = said.as_ref().map(|(column, value)| (&**column, value.clone()));
+        self.problem(kind, Some(place), Some(id), Some(step), value);
+    }
+
+    /// An episode with `steps` steps goes on for `more`, of which the first is `next` and stands at `place`.
+    pub(super) fn check_length(&mut self, steps: u64, more: u64, next: i64, id: &Id, place: Place) {
+        let Some(horizon) = self.engine.longest() else { return };
+        if steps <= horizon && horizon < steps + more {
+            let (place, step) = (place.after(horizon - steps), next + (horizon - steps).cast_signed());
+            self.problem(Kind::TooLong, Some(place), Some(id), Some(step), Some(("step", step.to_string())));
+        }
+    }
+
+    pub(super) fn duplicate(&mut self, place: Place, id: &Id, step: i64) {
+        self.problem(Kind::Duplicate, Some(place), Some(id), Some(step), Some(("step", step.to_string())));
+    }
+
+    pub(super) fn report_values(&mut self, batch: &Batch, run: &Run) {
+        let slots: Vec<_> = self.engine.plan.slots.clone();
+        for row in run.start..run.start + run.len {
+            for (slot, column) in slots.iter().zip(batch.columns) {
+                if let Some(kind) = slot.check.problem(column[row]) {
+                    let place = Place { row: batch.place.row + row as u64, ..batch.place };
+                    let value = Some((&*slot.name, column[row].to_string()));
+                    self.problem(kind, Some(place), Some(&run.id), Some(batch.steps.get(row)), value);
+                }
+            }
+        }
+    }
+
+    pub(super) fn report_flaw(&mut self, batch: &Batch, flaw: &Flaw) {
+        let run = batch.runs.iter().find(|run| (run.start..run.start + run.len).contains(&flaw.row));
+        let place = Place { row: batch.place.row + flaw.row as u64, ..batch.place };
+        let value = Some((&*flaw.column, flaw.value.clone()));
+        self.problem(flaw.kind, Some(place), run.map(|run| &run.id), Some(batch.steps.get(flaw.row)), value);
+    }
+
+    pub(super) fn problem(
+        &mut self,
+        kind: Kind,
+        place: Option<Place>,
+        id: Option<&Id>,
+        step: Option<i64>,
+        value: Option<(&str, String)>,
+    ) {
+        let (column, value) = value.map_or((None, None), |(column, value)| (Some(column.into()), Some(value)));
+        let (episode, message) = (id.cloned(), kind.message().into());
+        let problem = Problem { place, kind, episode, step, column, value, message };
+        self.partial.problems.push(self.engine.plan.problem_limit, problem);
+    }
+}

@@ -1,0 +1,14 @@
+//! Numbers: exact and order-free sums, wide floats, moments, blocks of eight, quantiles.
+
+pub mod block;
+pub mod fingerprint;
+pub mod gram;
+pub mod largest;
+pub mod moments;
+pub mod prefix;
+pub mod running_sum;
+pub mod scaled;
+pub mod simplex;
+pub mod step_sums;
+pub mod student;
+pub mod sum;

@@ -1,0 +1,101 @@
+//! The running sum of one trajectory's terms, a lane for each step modulo eight, with a common power of two.
+
+use serde::{Deserialize, Serialize};
+
+use crate::number::block::{Block, Eight, LANES};
+use crate::number::scaled::{EXPONENT_LIMIT, Scaled, exp2, is_ordinary};
+
+/// Σ over lanes of `sums` · 2^`exponent`.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "(Eight, i64)")]
+pub struct Lanes {
+    sums: [f64; LANES],
+    exponent: i64,
+}
+
+/// From a state, where all sums are numbers.
+impl TryFrom<(Eight, i64)> for Lanes {
+    type Error = &'static str;
+    fn try_from((sums, exponent): (Eight, i64)) -> Result<Self, Self::Error> {
+        let near = exponent.unsigned_abs() <= EXPONENT_LIMIT.unsigned_abs();
+        let fits = near && sums.iter().all(|sum| sum.is_finite());
+        if fits { Ok(Self { sums, exponent }) } else { Err("not running sums") }
+    }
+}
+
+impl Lanes {
+    /// Brings the lanes to a common exponent with terms of exponent `e`; returns what those terms are to be multiplied by.
+    #[inline(always)]
+    pub fn align(&mut self, e: i64) -> f64 {
+        if self.exponent == e { 1.0 } else { self.align_slowly(e) }
+    }
+
+    #[cold]
+    fn align_slowly(&mut self, e: i64) -> f64 {
+        if self.sums == [0.0; LANES] {
+            self.exponent = e;
+        } else if e > self.exponent {
+            let scale = exp2(self.exponent - e);
+            self.sums = self.sums.map(|x| x * scale);
+            self.exponent = e;
+        }
+        exp2(e - self.exponent)
+    }
+
+    /// Adds terms · 2^e to one of the sums, one after the other.
+    #[inline(always)]
+    pub fn add(&mut self, lane: usize, terms: &[f64], e: i64) {
+        let scale = self.align(e);
+        self.sums[lane] = terms.iter().fold(self.sums[lane], |sum, term| sum + term * scale);
+    }
+
+    /// Adds a term of any magnitude to one of the sums.
+    pub fn add_scaled(&mut self, lane: usize, term: Scaled) {
+        let mut sums = self.get_scaled();
+        sums.0[lane] = sums.0[lane] + term;
+        self.set_scaled(sums);
+    }
+
+    /// The sums as f64, where all are of ordinary magnitude.
+    #[inline]
+    pub fn ordinary(&self) -> Option<Eight> {
+        if self.exponent == 0 {
+            return self.sums.iter().fold(true, |all, &sum| all & is_ordinary(sum)).then_some(self.sums);
+        }
+        let mut sums = self.sums;
+        for (sum, wide) in sums.iter_mut().zip(self.get_scaled().0) {
+            *sum = wide.ordinary()?;
+        }
+        Some(sums)
+    }
+
+    /// The sums, relative to 2^exponent.
+    #[inline(always)]
+    pub fn get(&self) -> Block<f64> {
+        Block(self.sums)
+    }
+
+    /// Puts the sums back.
+    #[inline(always)]
+    pub fn set(&mut self, sums: Block<f64>) {
+        self.sums = sums.0;
+    }
+
+    /// The sums as wide floats.
+    pub fn get_scaled(&self) -> Block<Scaled> {
+        Block(self.sums.map(|x| Scaled::new(x, self.exponent)))
+    }
+
+    /// Puts wide sums back; what is 2^-1000 of the largest lane vanishes.
+    pub fn set_scaled(&mut self, sums: Block<Scaled>) {
+        let largest = sums.0.iter().filter(|x| !x.is_zero()).map(|x| x.exponent()).max();
+        self.exponent = largest.unwrap_or(0);
+        self.sums = sums.0.map(|x| if x.is_zero() { 0.0 } else { x.relative_to(self.exponent) });
+    }
+
+    /// The sum of the lanes.
+    pub fn total(&self) -> Scaled {
+        let [a, b, c, d, e, f, g, h] = self.sums;
+        Scaled::new(((a + b) + (c + d)) + ((e + f) + (g + h)), self.exponent)
+    }
+}

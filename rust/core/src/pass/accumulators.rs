@@ -1,0 +1,159 @@
+//! The small mergeable state that a pass leaves behind: sums over trajectories, and over trajectories for each step.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::estimators::Estimator;
+use crate::estimators::wis::WisSums;
+use crate::number::gram::Gram;
+use crate::log::ids::Id;
+use crate::number::moments::Moments;
+use crate::pass::plan::{Pass, Plan};
+use crate::log::problem::Place;
+use crate::number::scaled::Scaled;
+use crate::number::step_sums::StepSums;
+use crate::diagnostics::sums::Watch;
+
+/// A trajectory's own value of an estimator.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TrajectoryValue {
+    /// Where the trajectory starts.
+    pub place: Place,
+    /// Its id.
+    pub episode: Id,
+    /// Its value.
+    pub value: Scaled,
+}
+
+/// The sums of one policy.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct PolicySums {
+    /// Of each item of work, in the plan's order.
+    pub moments: Vec<Moments>,
+    /// Of each item of work less the return of the trajectory, on request.
+    pub paired: Vec<Moments>,
+    /// Of `wis`.
+    pub wis: WisSums,
+    /// The last step at which a trajectory lost its weight.
+    last_zero: u64,
+    /// True once a trajectory kept its weight to the end.
+    alive: bool,
+    /// Σ c_t
+    pub weight: StepSums,
+    /// Σ c_t r_t
+    pub reward: StepSums,
+    /// Σ c_t (r_t − Q̂_t)
+    pub residual: StepSums,
+    /// Σ c_{t−1} V̂_t
+    pub value: StepSums,
+    /// Σ ψ_j ψ_k of `magic`.
+    pub gram: Gram,
+    /// Final weights by length.
+    pub ended: BTreeMap<u64, Moments>,
+    /// What tells whether weights can be trusted, on request.
+    pub watch: Watch,
+    /// On request.
+    pub values: Vec<TrajectoryValue>,
+}
+
+/// The sums of all policies, and the lengths of the trajectories.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Accumulators {
+    /// The behaviour policy, then the targets.
+    pub policies: Vec<PolicySums>,
+    /// Number of trajectories by length.
+    pub lengths: BTreeMap<u64, u64>,
+}
+
+impl Accumulators {
+    /// Empty sums for a pass.
+    pub fn new(plan: &Plan, pass: Pass) -> Self {
+        let sums = |(index, policy)| {
+            let moments = vec![Moments::default(); plan.work(policy, pass).len()];
+            let paired = if plan.paired && index > 0 { moments.clone() } else { vec![] };
+            PolicySums { moments, paired, ..PolicySums::default() }
+        };
+        Self { policies: plan.policies.iter().enumerate().map(sums).collect(), lengths: BTreeMap::new() }
+    }
+
+    /// n
+    pub fn episodes(&self) -> u64 {
+        self.lengths.values().sum()
+    }
+
+    /// Mean return of the trajectories, where the pass found it.
+    pub fn mean_return(&self, plan: &Plan) -> Option<Scaled> {
+        let index =
+            plan.work(&plan.policies[0], Pass::First).iter().position(|work| work.estimator == Estimator::Mc)?;
+        Some(self.policies[0].moments[index].mean(self.episodes()))
+    }
+
+    /// Rows.
+    pub fn steps(&self) -> u64 {
+        self.lengths.iter().map(|(length, count)| length * count).sum()
+    }
+
+    /// Length of the longest trajectory.
+    pub fn longest(&self) -> u64 {
+        self.lengths.keys().next_back().copied().unwrap_or(0)
+    }
+
+    /// Adds all of another set.
+    pub fn merge(&mut self, other: Self) {
+        for (ours, theirs) in self.policies.iter_mut().zip(other.policies) {
+            ours.merge(theirs);
+        }
+        for (length, count) in other.lengths {
+            *self.lengths.entry(length).or_default() += count;
+        }
+    }
+}
+
+impl PolicySums {
+    /// Notes the final weight of a trajectory of so many steps that lost it at step `zero_at`, if it did.
+    pub fn end(&mut self, steps: u64, weight: Scaled, zero_at: Option<u64>) {
+        self.ended.entry(steps).or_default().add(weight);
+        self.alive |= zero_at.is_none();
+        self.last_zero = self.last_zero.max(zero_at.unwrap_or(0));
+    }
+
+    /// Of the final weights ρ_{1:H}.
+    pub fn weights(&self) -> Moments {
+        let mut all = Moments::default();
+        self.ended.values().for_each(|weights| all.merge(weights));
+        all
+    }
+
+    /// Lets go of the sums over steps.
+    pub fn forget_steps(&mut self) {
+        (self.weight, self.reward, self.residual, self.value) = Default::default();
+    }
+
+    /// The first step t at which every weight is zero.
+    pub fn dead_from(&self) -> Option<u64> {
+        (!self.alive && self.last_zero > 0).then_some(self.last_zero)
+    }
+
+    fn merge(&mut self, mut other: Self) {
+        for (ours, theirs) in self.moments.iter_mut().zip(&other.moments) {
+            ours.merge(theirs);
+        }
+        for (ours, theirs) in self.paired.iter_mut().zip(&other.paired) {
+            ours.merge(theirs);
+        }
+        self.wis.merge(&other.wis);
+        self.last_zero = self.last_zero.max(other.last_zero);
+        self.alive |= other.alive;
+        self.weight.merge(other.weight);
+        self.reward.merge(other.reward);
+        self.residual.merge(other.residual);
+        self.value.merge(other.value);
+        self.gram.merge(other.gram);
+        for (length, weight) in &other.ended {
+            self.ended.entry(*length).or_default().merge(weight);
+        }
+        self.watch.merge(other.watch);
+        self.values.append(&mut other.values);
+    }
+}

@@ -1,0 +1,456 @@
+//! Folds rows of one trajectory at a time into its state, and ended trajectories into the sums of the pass.
+
+mod terms;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::pass::accumulators::{Accumulators, TrajectoryValue};
+use crate::number::block::{Block, Eight, LANES};
+use crate::log::episode::{Open, PolicyState};
+use crate::estimators::{Estimator, is, reg};
+use crate::pass::fold::Piece;
+use crate::log::checks::inspect;
+use crate::pass::memory::Budget;
+use crate::pass::normalisers::{Normalisers, Tables};
+use crate::pass::plan::{Pass, Plan, Policy, Ratio, StepForm, Work};
+use crate::pass::ratios::{Mixed, Quotients, Ratios};
+use crate::number::scaled::Scaled;
+use crate::diagnostics::sums::Leader;
+use crate::pass::weights::Weights;
+use terms::{Fold, Source, by_blocks};
+
+/// The plan of one pass with its tables, its sums and its scratch memory.
+pub struct Engine {
+    /// What is computed.
+    pub plan: Plan,
+    /// Which pass this is.
+    pub pass: Pass,
+    /// The sums so far.
+    pub sums: Accumulators,
+    /// Of each policy.
+    pub work: Vec<Vec<Work>>,
+    step_forms: Vec<Vec<StepForm>>,
+    needed: Vec<bool>,
+    tables: Tables,
+    /// The limit of memory, and true once it was too small.
+    pub budget: Arc<Budget>,
+    /// See there.
+    pub too_large: bool,
+    /// What a step takes now, and when the log has been read.
+    bytes: [u64; 2],
+    /// Blocks that have been counted.
+    counted: usize,
+    arch: pulp::Arch,
+    /// Policies that are watched.
+    watched: Vec<bool>,
+    /// Policies whose ratios are read more than once, and these.
+    keeps_rho: Vec<bool>,
+    rho: Vec<Vec<Eight>>,
+    c: Weights,
+    previous_ratio: Vec<f64>,
+    room: Vec<Eight>,
+    /// Of the trajectory that is being closed, in the order of its work.
+    values: Vec<Scaled>,
+}
+
+/// Whole blocks of rows: `valid` of them exist, the rest is padding.
+struct Rows<'a> {
+    columns: &'a [&'a [f64]],
+    start: usize,
+    len: usize,
+    valid: usize,
+    block: usize,
+    tame: bool,
+}
+
+impl<'a> Rows<'a> {
+    /// Rows of a slot, by blocks.
+    #[inline(always)]
+    fn slot(&self, slot: usize) -> &'a [Eight] {
+        self.columns[slot][self.start..][..self.len].as_chunks().0
+    }
+}
+
+impl Engine {
+    /// An engine for one pass over (a part of) a log.
+    pub fn new(plan: Plan, pass: Pass, normalisers: Option<&Normalisers>) -> Self {
+        let (tables, budget) = (Tables::new(&plan, normalisers.cloned()), Arc::new(Budget::new(plan.memory)));
+        Self::with_tables(plan, pass, tables, budget)
+    }
+
+    /// The same with tables and a limit of memory that it may share with others.
+    pub fn with_tables(plan: Plan, pass: Pass, tables: Tables, budget: Arc<Budget>) -> Self {
+        let work: Vec<Vec<Work>> = plan.policies.iter().map(|policy| plan.work(policy, pass)).collect();
+        let watched: Vec<bool> = plan.policies.iter().map(|policy| plan.watches(policy, pass)).collect();
+        Self {
+            sums: Accumulators::new(&plan, pass),
+            needed: needed(&plan, pass, &work),
+            work,
+            step_forms: plan.policies.iter().map(|policy| plan.step_forms(policy, pass)).collect(),
+            tables,
+            budget,
+            too_large: false,
+            bytes: [plan.bytes_by_step(pass), plan.bytes_after(pass)],
+            counted: 0,
+            arch: pulp::Arch::new(),
+            keeps_rho: bases(&plan).iter().zip(&watched).map(|(base, watched)| base | watched).collect(),
+            watched,
+            rho: vec![vec![]; plan.policies.len()],
+            c: Weights::default(),
+            previous_ratio: vec![],
+            room: vec![],
+            values: vec![],
+            plan,
+            pass,
+        }
+    }
+
+    /// How long a trajectory may be: H if it is given, and in a later pass no longer than in the first.
+    pub fn longest(&self) -> Option<u64> {
+        self.plan.horizon.into_iter().chain(self.tables.reach).min()
+    }
+
+    /// Adds the sums of another part of the log, in memory that has been counted.
+    pub fn merge(&mut self, sums: Accumulators) {
+        self.sums.merge(sums);
+        self.counted = self.counted.max(self.sums.blocks());
+    }
+
+    /// Adds rows to a trajectory; `last` if none follow.
+    pub fn push(&mut self, open: &mut Open, columns: &[&[f64]], rows: Range<usize>, tame: bool, last: bool) {
+        let Range { mut start, end } = rows;
+        let padded = (end - start).next_multiple_of(LANES);
+        let ahead = end..start + padded;
+        if last && open.buffered == 0 && ahead.end <= columns[0].len() && self.can_pad(columns, ahead) {
+            // What stands behind the last row is of another trajectory: padding as good as any.
+            let (valid, block) = (end - start, open.steps as usize / LANES);
+            self.fold(open, &Rows { columns, start, len: padded, valid, block, tame });
+            open.steps += valid as u64;
+            return;
+        }
+        if open.buffered > 0 {
+            start += buffer(open, columns, start..end.min(start + LANES - open.buffered), tame);
+            if open.buffered == LANES {
+                self.fold_buffer(open);
+            }
+        }
+        let len = (end - start) / LANES * LANES;
+        if len > 0 {
+            let block = open.steps as usize / LANES;
+            self.fold(open, &Rows { columns, start, len, valid: len, block, tame });
+            open.steps += len as u64;
+        }
+        buffer(open, columns, start + len..end, tame);
+    }
+
+    /// True if these rows, times 0, are 0.
+    fn can_pad(&self, columns: &[&[f64]], rows: Range<usize>) -> bool {
+        inspect(&self.plan.slots, columns, rows).tame
+    }
+
+    fn fold_buffer(&mut self, open: &mut Open) {
+        let valid = open.buffered;
+        for (rows, slot) in open.rows.iter_mut().zip(&self.plan.slots) {
+            rows[valid..].fill(slot.check.neutral());
+        }
+        let rows = std::mem::take(&mut open.rows);
+        let columns: Vec<&[f64]> = rows.iter().map(|rows| &rows[..]).collect();
+        let block = (open.steps as usize - valid) / LANES;
+        let (columns, tame) = (&columns[..], open.tame);
+        self.fold(open, &Rows { columns, start: 0, len: LANES, valid, block, tame });
+        open.rows = rows;
+        (open.buffered, open.tame) = (0, true);
+    }
+
+    fn fold(&mut self, open: &mut Open, rows: &Rows) {
+        let blocks = rows.block + rows.len / LANES;
+        if self.too_large || blocks > self.counted && !self.count(blocks) {
+            return;
+        }
+        self.tables.grow(self.plan.discount, blocks);
+        let arch = self.arch;
+        for p in 0..self.plan.policies.len() {
+            if self.needed[p] {
+                arch.dispatch(FoldPolicy { engine: self, p, state: &mut open.policies[p], rows });
+            }
+        }
+    }
+
+    /// Counts the memory that so many blocks of steps take; false where it is too much.
+    #[cold]
+    fn count(&mut self, blocks: usize) -> bool {
+        let (steps, more) = ((blocks * LANES) as u64, ((blocks - self.counted) * LANES) as u64);
+        let [now, after] = self.bytes;
+        let fits = self.budget.take(more.saturating_mul(now)) & self.budget.take_longest(steps, after);
+        self.counted = blocks;
+        self.too_large |= !fits;
+        fits
+    }
+
+    #[inline(always)]
+    fn fold_policy<S: pulp::Simd>(&mut self, simd: S, p: usize, state: &mut PolicyState, rows: &Rows) {
+        let policy = &self.plan.policies[p];
+        let (bases, rest) = self.rho.split_at_mut(p);
+        if self.keeps_rho[p] {
+            let rho = &mut rest[0];
+            rho.resize(rows.len / LANES, [1.0; LANES]);
+            match policy.ratio {
+                Ratio::One => rho.fill([1.0; LANES]),
+                Ratio::Probabilities { behavior, target } => {
+                    let (behavior, target) = (rows.slot(behavior), rows.slot(target));
+                    store(&Quotients { behavior, target }, rho);
+                }
+                Ratio::Column { ratio } => store(&rows.slot(ratio), rho),
+                Ratio::Mixture { of, alpha } => store(&Mixed { base: &bases[of][..rho.len()], alpha }, rho),
+            }
+        }
+        if let (0, Some(v_hat)) = (rows.block, policy.v_hat) {
+            state.first_v_hat = rows.columns[v_hat][rows.start];
+        }
+        if self.work[p].iter().any(|work| work.estimator == Estimator::DrV2) {
+            shift_transition_ratio(policy, state, rows, &mut self.previous_ratio);
+        }
+        let (mut done, blocks) = (0, rows.len / LANES);
+        while done < blocks {
+            let exponent = state.carry.exponent();
+            let at = done * LANES;
+            let (block, row) = (rows.block + done, rows.start + at);
+            let (carry, c, steps) = (&mut state.carry, &mut self.c, rows.valid - at);
+            let count = match policy.ratio {
+                _ if !rows.tame => 0,
+                Ratio::One => {
+                    c.room(blocks - done).fill(1.0);
+                    blocks - done
+                }
+                _ if self.keeps_rho[p] => carry.cumulate(simd, &&self.rho[p][done..blocks], steps, c),
+                Ratio::Probabilities { behavior, target } => {
+                    let (behavior, target) = (&rows.slot(behavior)[done..], &rows.slot(target)[done..]);
+                    carry.cumulate(simd, &Quotients { behavior, target }, steps, c)
+                }
+                Ratio::Column { ratio } => carry.cumulate(simd, &&rows.slot(ratio)[done..], steps, c),
+                Ratio::Mixture { of, alpha } => {
+                    carry.cumulate(simd, &Mixed { base: &self.rho[of][done..blocks], alpha }, steps, c)
+                }
+            };
+            let whole = count > 0;
+            let count = count.max(1);
+            let steps = (rows.valid - at).min(count * LANES);
+            let wild = (!whole).then(|| {
+                let rho = scaled_ratio(&self.plan, p, rows, row);
+                (rho, state.carry.cumulate_scaled(rho, steps))
+            });
+            let scaled = wild.as_ref().map(|(_, c)| c);
+            let c = if whole { self.c.get(count) } else { &[] };
+            let piece = Piece { c, exponent, block, steps };
+            if self.watched[p] {
+                let watch = &mut self.sums.policies[p].watch;
+                match wild {
+                    None => watch.ratios(&piece, &self.rho[p][done..done + count]),
+                    Some((rho, _)) => watch.ratios_scaled(&piece, rho),
+                }
+            }
+            let source = Source { columns: rows.columns, policy, reward: self.plan.reward, row };
+            let target = Fold { piece: &piece, scaled, source };
+            let mut lanes = &mut state.lanes[..];
+            for work in &self.work[p] {
+                let (own, others) = lanes.split_at_mut(work.lanes());
+                lanes = others;
+                if work.estimator == Estimator::Magic {
+                    target.segments(&self.tables.policies[p], own, &mut self.room);
+                }
+                for (&(table, form), lanes) in work.terms.iter().zip(own) {
+                    target.term(form, table, &self.tables, p, &self.previous_ratio, lanes);
+                }
+            }
+            let sums = &mut self.sums.policies[p];
+            for &form in &self.step_forms[p] {
+                target.step_sum(form, sums);
+            }
+            if state.carry.is_zero() && state.zero_at.is_none() {
+                state.zero_at = first_zero(&piece, scaled);
+            }
+            done += count;
+        }
+    }
+
+    /// Ends a trajectory and adds it to the sums.
+    pub fn close(&mut self, open: &mut Open) {
+        if open.buffered > 0 {
+            self.fold_buffer(open);
+        }
+        *self.sums.lengths.entry(open.steps).or_default() += 1;
+        let arch = self.arch;
+        let returns = self.work[0].iter().position(|work| work.estimator == Estimator::Mc);
+        let returns = returns.map_or(Scaled::ZERO, |_| open.policies[0].lanes[0].total());
+        for (p, state) in open.policies.iter().enumerate() {
+            let (weight, tables) = (state.carry.value(), &self.tables.policies[p]);
+            let sums = &mut self.sums.policies[p];
+            let mut lanes = &state.lanes[..];
+            self.values.clear();
+            for (index, work) in self.work[p].iter().enumerate() {
+                let (own, others) = lanes.split_at(work.lanes());
+                lanes = others;
+                if work.estimator == Estimator::Magic {
+                    tables.segments.close(own, weight, open.steps as usize, &mut sums.gram, arch);
+                    continue;
+                }
+                let total: Scaled = own.iter().fold(Scaled::ZERO, |sum, lanes| sum + lanes.total());
+                let value = match (work.estimator, self.pass) {
+                    (Estimator::Is, _) => is::value(weight, returns),
+                    (Estimator::Wis, Pass::Values) => weight * returns * tables.wis.0,
+                    (Estimator::Wis, pass) if pass.is_influence() => weight * (returns - tables.wis.1) * tables.wis.0,
+                    (Estimator::Wis, _) => {
+                        sums.wis.add(weight, returns);
+                        self.values.push(Scaled::ZERO);
+                        continue;
+                    }
+                    (Estimator::Reg, _) => reg::value(state.first_v_hat),
+                    (Estimator::StepWis, pass) if pass.is_influence() => {
+                        total - weight * owed(&tables.step_wis_tail, open.steps)
+                    }
+                    (Estimator::Wdr, pass) if pass.is_influence() => {
+                        total - weight * owed(&tables.wdr_tail, open.steps)
+                    }
+                    _ => total,
+                };
+                if self.pass.keeps_values() {
+                    let (place, episode) = (open.place, open.id.clone());
+                    sums.values.push(TrajectoryValue { place, episode, value });
+                } else {
+                    sums.moments[index].add(value);
+                    if self.plan.diagnostics && self.plan.policies[p].ratio != Ratio::One {
+                        sums.moments[index].add_cube(value);
+                    }
+                    if let Some(paired) = sums.paired.get_mut(index) {
+                        paired.add(value - returns);
+                    }
+                }
+                self.values.push(value);
+            }
+            if self.pass == Pass::First {
+                sums.end(open.steps, weight, state.zero_at);
+            }
+            if self.watched[p] {
+                let values = || self.work[p].iter().map(|work| work.estimator).zip(&self.values);
+                let value_of = |estimator| values().find(|&(own, _)| own == estimator).map(|(_, &value)| value);
+                if let (Some(dr), Some(step_is)) = (value_of(Estimator::Dr), value_of(Estimator::StepIs)) {
+                    sums.watch.control.add(step_is - dr);
+                }
+                if open.ending.is_cut() {
+                    sums.watch.cut_off.note(open.steps, weight);
+                }
+                sums.watch.end(weight, &open.id, || Leader {
+                    episode: open.id.clone(),
+                    weight,
+                    returns,
+                    first_v_hat: state.first_v_hat.into(),
+                    values: self.values.clone(),
+                });
+            }
+        }
+    }
+}
+
+/// A call of `fold_policy`, compiled for each instruction set and chosen when it runs.
+struct FoldPolicy<'a> {
+    engine: &'a mut Engine,
+    p: usize,
+    state: &'a mut PolicyState,
+    rows: &'a Rows<'a>,
+}
+
+impl pulp::WithSimd for FoldPolicy<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, simd: S) {
+        self.engine.fold_policy(simd, self.p, self.state, self.rows);
+    }
+}
+
+/// Policies that the pass works on, or whose ratios a mixture reads; a mixture comes after its base.
+fn needed(plan: &Plan, pass: Pass, work: &[Vec<Work>]) -> Vec<bool> {
+    let weights = |p: usize| pass == Pass::First && !plan.policies[p].estimators.is_empty();
+    let mut needed: Vec<bool> = (0..work.len()).map(|p| !work[p].is_empty() || weights(p)).collect();
+    for (p, policy) in plan.policies.iter().enumerate().rev() {
+        if let Ratio::Mixture { of, .. } = policy.ratio {
+            needed[of] |= needed[p];
+        }
+    }
+    needed
+}
+
+/// Policies whose ratios a mixture reads.
+fn bases(plan: &Plan) -> Vec<bool> {
+    let mixed = |p: usize| plan.policies.iter().any(|q| matches!(q.ratio, Ratio::Mixture { of, .. } if of == p));
+    (0..plan.policies.len()).map(mixed).collect()
+}
+
+#[inline(always)]
+fn store(ratios: &impl Ratios, out: &mut [Eight]) {
+    for (b, rho) in out.iter_mut().enumerate().take(ratios.blocks()) {
+        *rho = ratios.block(b).0;
+    }
+}
+
+/// What a trajectory of that length owes to the steps after its end.
+fn owed(tail: &[Scaled], steps: u64) -> Scaled {
+    tail.get(steps as usize).copied().unwrap_or_default()
+}
+
+/// Copies rows behind those that wait for a whole block; returns how many.
+fn buffer(open: &mut Open, columns: &[&[f64]], rows: Range<usize>, tame: bool) -> usize {
+    let count = rows.len();
+    if count > 0 {
+        for (buffer, column) in open.rows.iter_mut().zip(columns) {
+            buffer[open.buffered..][..count].copy_from_slice(&column[rows.clone()]);
+        }
+        open.buffered += count;
+        open.tame &= tame;
+        open.steps += count as u64;
+    }
+    count
+}
+
+/// p_{t−1} for each row, at the rows' own place.
+fn shift_transition_ratio(policy: &Policy, state: &mut PolicyState, rows: &Rows, out: &mut Vec<f64>) {
+    let end = rows.start + rows.len;
+    out.resize(out.len().max(end + 1), 1.0);
+    out[rows.start] = state.previous_ratio;
+    match policy.transition_ratio {
+        Some(slot) => out[rows.start + 1..=end].copy_from_slice(&rows.columns[slot][rows.start..end]),
+        None => out[rows.start + 1..=end].fill(1.0),
+    }
+    state.previous_ratio = out[end];
+}
+
+/// ρ_t of eight rows of any magnitude.
+fn scaled_ratio(plan: &Plan, p: usize, rows: &Rows, row: usize) -> Block<Scaled> {
+    let load = |slot: usize| Block::<Scaled>::load(&by_blocks(rows.columns[slot], row)[0]);
+    match plan.policies[p].ratio {
+        Ratio::One => Block::splat(1.0),
+        Ratio::Probabilities { behavior, target } => {
+            let (pi_0, pi_1) = (load(behavior), load(target));
+            Block(std::array::from_fn(|j| pi_1.0[j] / pi_0.0[j]))
+        }
+        Ratio::Column { ratio } => load(ratio),
+        Ratio::Mixture { .. } => {
+            // A chain of mixtures may be longer than the stack is deep.
+            let (mut base, mut shares) = (p, vec![]);
+            while let Ratio::Mixture { of, alpha } = plan.policies[base].ratio {
+                shares.push(alpha);
+                base = of;
+            }
+            let mix = |rho, alpha: f64| Block::splat(1.0 - alpha) * rho + Block::splat(alpha);
+            shares.into_iter().rev().fold(scaled_ratio(plan, base, rows, row), mix)
+        }
+    }
+}
+
+fn first_zero(piece: &Piece, scaled: Option<&[Scaled; LANES + 1]>) -> Option<u64> {
+    let index = match scaled {
+        Some(c) => c[1..].iter().position(|c| c.is_zero()),
+        None => piece.c[1..].iter().position(|&c| c == 0.0),
+    };
+    index.map(|index| (piece.block * LANES + index + 1) as u64)
+}

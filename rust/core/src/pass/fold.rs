@@ -1,0 +1,197 @@
+//! Adds the terms of a piece of one trajectory to its running sums, eight steps at a time.
+
+use std::ops::Range;
+
+use crate::number::block::{Block, Eight, LANES, Real};
+use crate::number::running_sum::Lanes;
+use crate::number::scaled::Scaled;
+use crate::number::step_sums::StepSums;
+use crate::pass::table::StepTable;
+
+/// What eight steps add to an estimator, with before = γ^{t−1} ρ_{1:t−1} and after = γ^{t−1} ρ_{1:t}
+/// (or another table in the place of γ^{t−1}).
+pub trait Term {
+    /// How often a weight is a factor of the term.
+    const DEGREE: i64 = 1;
+
+    /// The terms of some blocks, counted from the first of these.
+    fn part(&self, blocks: Range<usize>) -> Self;
+
+    /// The term of block b, in the paper's letters.
+    fn term<T: Real>(&self, before: Block<T>, after: Block<T>, b: usize) -> Block<T>;
+}
+
+/// Whole blocks of one trajectory with ρ_{1:t} = `c` · 2^`exponent`; `c` starts one step earlier.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece<'a> {
+    /// Cumulative ratios, the one before the first step in front.
+    pub c: &'a [f64],
+    /// Their power of two.
+    pub exponent: i64,
+    /// Index of the first block in the trajectory.
+    pub block: usize,
+    /// Steps of the piece that exist; the rest of its last block is padding.
+    pub steps: usize,
+}
+
+/// The terms of consecutive steps, the first of which has the index t−1 = `first`.
+pub struct Run<'a> {
+    /// Index of the first.
+    pub first: usize,
+    /// What they add.
+    pub terms: Terms<'a>,
+}
+
+/// Terms, one a step.
+pub enum Terms<'a> {
+    /// In f64, with a power of two.
+    Plain(&'a [f64], i64),
+    /// Of any magnitude.
+    Scaled(&'a [Scaled]),
+}
+
+impl Piece<'_> {
+    /// Number of blocks.
+    pub fn blocks(&self) -> usize {
+        self.c.len() / LANES
+    }
+
+    /// 1 for the steps of block b that exist and 0 for padding.
+    #[inline(always)]
+    pub fn mask<T: Real>(&self, b: usize) -> Block<T> {
+        Block(std::array::from_fn(|j| T::real(f64::from(u8::from(b * LANES + j < self.steps)))))
+    }
+
+    /// ρ_{1:t−1} and ρ_{1:t} of some blocks.
+    #[inline(always)]
+    fn weights(&self, blocks: Range<usize>) -> (&[Eight], &[Eight]) {
+        (&self.c.as_chunks().0[blocks.clone()], &self.c[1..].as_chunks().0[blocks])
+    }
+
+    /// Adds the terms to `lanes`.
+    #[inline(always)]
+    pub fn fold(&self, term: &impl Term, table: &StepTable, lanes: &mut Lanes) {
+        let (blocks, mut b) = (self.blocks(), 0);
+        while b < blocks {
+            let stretch = table.stretch(self.block + b, blocks - b);
+            if !stretch.tame {
+                let c = std::array::from_fn(|j| Scaled::new(self.c[b * LANES + j], self.exponent));
+                fold_scaled(self, b, &c, term, table, lanes);
+                b += 1;
+                continue;
+            }
+            let scale = Block::splat(lanes.align(self.exponent + stretch.exponent));
+            let end = b + stretch.values.len();
+            // All slices are cut to one length before the loop: then it checks no bounds.
+            let whole = b..end.min(self.steps / LANES).max(b);
+            let (count, part) = (whole.len(), term.part(whole.clone()));
+            let (previous, current) = self.weights(whole.clone());
+            let values = &stretch.values[..count];
+            let mut sums = lanes.get();
+            for i in 0..count {
+                let g = Block::load(&values[i]);
+                let (before, after) = (g * Block::load(&previous[i]), g * Block::load(&current[i]));
+                sums = sums + part.term(before, after, i) * scale;
+            }
+            if whole.end < end {
+                let (previous, current) = self.weights(whole.end..whole.end + 1);
+                let g = Block::load(&stretch.values[count]) * self.mask(whole.end);
+                let (before, after) = (g * Block::load(&previous[0]), g * Block::load(&current[0]));
+                sums = sums + term.term(before, after, whole.end) * scale;
+            }
+            lanes.set(sums);
+            b = end;
+        }
+    }
+
+    /// Hands over the terms one by one, in runs of steps that share a power of two.
+    #[inline(always)]
+    pub fn each(&self, term: &impl Term, table: &StepTable, room: &mut Vec<Eight>, mut take: impl FnMut(Run)) {
+        let (blocks, mut b) = (self.blocks(), 0);
+        while b < blocks {
+            let stretch = table.stretch(self.block + b, blocks - b);
+            let (count, first) = (stretch.values.len(), (self.block + b) * LANES);
+            if !stretch.tame {
+                let c = std::array::from_fn(|j| Scaled::new(self.c[b * LANES + j], self.exponent));
+                each_scaled(self, b, &c, term, table, &mut take);
+                b += 1;
+                continue;
+            }
+            let part = term.part(b..b + count);
+            let (previous, current) = self.weights(b..b + count);
+            room.resize(room.len().max(count), [0.0; LANES]);
+            for (i, (terms, values)) in room.iter_mut().zip(stretch.values).enumerate() {
+                let g = Block::<f64>::load(values);
+                *terms = part.term(g * Block::load(&previous[i]), g * Block::load(&current[i]), i).0;
+            }
+            let steps = (self.steps - b * LANES).min(count * LANES);
+            take(Run { first, terms: Terms::Plain(&room.as_flattened()[..steps], self.exponent + stretch.exponent) });
+            b += count;
+        }
+    }
+
+    /// Adds the terms, without a table, to the sums of their steps.
+    #[inline(always)]
+    pub fn scatter<T: Term>(&self, term: &T, sums: &mut StepSums) {
+        let exponent = T::DEGREE * self.exponent;
+        let whole = 0..self.blocks().min(self.steps / LANES);
+        let part = term.part(whole.clone());
+        let (previous, current) = self.weights(whole.clone());
+        let x = |i: usize| part.term(Block::load(&previous[i]), Block::load(&current[i]), i);
+        sums.add_blocks(self.block, whole.len(), x, exponent);
+        if whole.end < self.blocks() {
+            let (previous, current) = self.weights(whole.end..whole.end + 1);
+            let x = term.term(Block::load(&previous[0]), Block::load(&current[0]), whole.end) * self.mask(whole.end);
+            sums.add_blocks(self.block + whole.end, 1, |_| x, exponent);
+        }
+    }
+}
+
+/// Adds the terms of block b, of any magnitude; `piece.c` is not read.
+pub fn fold_scaled(
+    piece: &Piece,
+    b: usize,
+    c: &[Scaled; LANES + 1],
+    term: &impl Term,
+    table: &StepTable,
+    lanes: &mut Lanes,
+) {
+    lanes.set_scaled(lanes.get_scaled() + scaled_terms(piece, b, c, term, table));
+}
+
+fn scaled_terms(
+    piece: &Piece,
+    b: usize,
+    c: &[Scaled; LANES + 1],
+    term: &impl Term,
+    table: &StepTable,
+) -> Block<Scaled> {
+    let g = table.scaled_block(piece.block + b) * piece.mask(b);
+    let before = g * Block(std::array::from_fn(|j| c[j]));
+    let after = g * Block(std::array::from_fn(|j| c[j + 1]));
+    term.term(before, after, b)
+}
+
+/// Hands over the terms of block b, of any magnitude; `piece.c` is not read.
+pub fn each_scaled(
+    piece: &Piece,
+    b: usize,
+    c: &[Scaled; LANES + 1],
+    term: &impl Term,
+    table: &StepTable,
+    take: &mut impl FnMut(Run),
+) {
+    let terms = scaled_terms(piece, b, c, term, table);
+    let steps = (piece.steps - b * LANES).min(LANES);
+    take(Run { first: (piece.block + b) * LANES, terms: Terms::Scaled(&terms.0[..steps]) });
+}
+
+/// Adds the terms of one block of any magnitude to the sums of their steps.
+pub fn scatter_scaled(piece: &Piece, c: &[Scaled; LANES + 1], term: &impl Term, sums: &mut StepSums) {
+    let before = Block(std::array::from_fn(|j| c[j]));
+    let after = Block(std::array::from_fn(|j| c[j + 1]));
+    let x = term.term(before, after, 0);
+    for (j, &x) in x.0.iter().take(piece.steps).enumerate() {
+        sums.add_one(piece.block * LANES + j, x);
+    }
+}

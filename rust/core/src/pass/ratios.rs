@@ -1,0 +1,68 @@
+//! Where ρ_t comes from, eight rows at a time:
+//!
+//!     ρ_t = π1(a_t|s_t) / π0(a_t|s_t),    or as logged,    or (1−α) ρ_t + α of a mixture
+
+use crate::number::block::{Block, Eight};
+
+/// The ratios of consecutive blocks.
+pub trait Ratios {
+    /// Number of blocks.
+    fn blocks(&self) -> usize;
+
+    /// ρ_t of block b.
+    fn block(&self, b: usize) -> Block<f64>;
+}
+
+/// π1 / π0.
+pub struct Quotients<'a> {
+    /// π0(a_t|s_t)
+    pub behavior: &'a [Eight],
+    /// π1(a_t|s_t), as many
+    pub target: &'a [Eight],
+}
+
+impl Ratios for Quotients<'_> {
+    #[inline(always)]
+    fn blocks(&self) -> usize {
+        self.behavior.len().min(self.target.len())
+    }
+
+    #[inline(always)]
+    fn block(&self, b: usize) -> Block<f64> {
+        let (pi_0, pi_1) = (&self.behavior[b], &self.target[b]);
+        Block(std::array::from_fn(|j| pi_1[j] / pi_0[j]))
+    }
+}
+
+/// Ratios that are there.
+impl Ratios for &[Eight] {
+    #[inline(always)]
+    fn blocks(&self) -> usize {
+        self.len()
+    }
+
+    #[inline(always)]
+    fn block(&self, b: usize) -> Block<f64> {
+        Block(self[b])
+    }
+}
+
+/// (1−α) ρ_t + α.
+pub struct Mixed<'a> {
+    /// ρ_t of the policy that is mixed with the behaviour policy.
+    pub base: &'a [Eight],
+    /// Share of the behaviour policy.
+    pub alpha: f64,
+}
+
+impl Ratios for Mixed<'_> {
+    #[inline(always)]
+    fn blocks(&self) -> usize {
+        self.base.len()
+    }
+
+    #[inline(always)]
+    fn block(&self, b: usize) -> Block<f64> {
+        Block::splat(1.0 - self.alpha) * Block(self.base[b]) + Block::splat(self.alpha)
+    }
+}

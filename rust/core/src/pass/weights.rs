@@ -1,0 +1,187 @@
+//! Cumulative importance ratios ρ_{1:t} = Π_{t' ≤ t} ρ_{t'} of one trajectory, kept scaled.
+
+use pulp::Simd;
+use serde::{Deserialize, Serialize};
+
+use crate::number::block::{Block, LANES};
+use crate::number::prefix::cumulative_product;
+use crate::pass::ratios::Ratios;
+use crate::number::scaled::{EXPONENT_LIMIT, Scaled, exp2};
+
+/// Ratios in this range cannot carry a block of eight out of f64 …
+const RATIO: f64 = (1u64 << 32) as f64;
+/// … while the product before the block is within 2^±128.
+const CARRY_EXPONENT: i64 = 128;
+
+/// ρ_{1:t} up to the last whole block.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(try_from = "(f64, i64)")]
+pub struct Carry {
+    mantissa: f64,
+    exponent: i64,
+}
+
+impl Default for Carry {
+    fn default() -> Self {
+        Self { mantissa: 1.0, exponent: 0 }
+    }
+}
+
+/// From a state, where it is a product of ratios.
+impl TryFrom<(f64, i64)> for Carry {
+    type Error = &'static str;
+    fn try_from((mantissa, exponent): (f64, i64)) -> Result<Self, Self::Error> {
+        let near = exponent.unsigned_abs() <= EXPONENT_LIMIT.unsigned_abs();
+        let fits = near && (0.0..=f64::MAX).contains(&mantissa);
+        if fits { Ok(Self { mantissa, exponent }) } else { Err("not a product of ratios") }
+    }
+}
+
+impl Carry {
+    /// The product so far.
+    pub fn value(self) -> Scaled {
+        Scaled::new(self.mantissa, self.exponent)
+    }
+
+    /// The power of two that `cumulate` leaves out.
+    pub fn exponent(self) -> i64 {
+        self.exponent
+    }
+
+    /// True once a ratio was zero.
+    pub fn is_zero(self) -> bool {
+        self.mantissa == 0.0
+    }
+
+    /// Writes ρ_{1:t} / 2^exponent to `out`, the value before the first step in front. Stops after the block in which the
+    /// product left its range, or before one whose ratios are extreme; returns the number of blocks done. Of the ratios
+    /// `steps` exist, and the product is that of these.
+    #[inline(always)]
+    pub fn cumulate<S: Simd>(&mut self, simd: S, rho: &impl Ratios, steps: usize, out: &mut Weights) -> usize {
+        let blocks = rho.blocks();
+        let out = out.room(blocks);
+        out[0] = self.mantissa;
+        let (mut carry, mut done) = (self.mantissa, 0);
+        let lines = &mut out[1..].as_chunks_mut::<LANES>().0[..blocks];
+        for (b, c) in lines.iter_mut().enumerate() {
+            let rho = rho.block(b);
+            let products = cumulative_product(simd, rho);
+            let all = products * Block::splat(carry);
+            // One product from block to block: the loop waits for nothing else.
+            let next = products.0[LANES - 1] * carry;
+            if ordinary(all) {
+                (*c, carry, done) = (all.0, next, b + 1);
+            } else if tame(rho) {
+                (*c, carry, done) = (all.0, next, b + 1);
+                if !in_range(carry) {
+                    break;
+                }
+            } else {
+                break;
+            }
+        }
+        self.mantissa = out[steps.min(done * LANES)];
+        if !in_range(self.mantissa) {
+            self.set(self.value());
+        }
+        done
+    }
+
+    /// The same for one block of any ratios, not scaled, of which the first `steps` exist.
+    pub fn cumulate_scaled(&mut self, rho: Block<Scaled>, steps: usize) -> [Scaled; LANES + 1] {
+        let start = self.value();
+        let c = rho.cumulative_product(Scaled::ONE) * Block([start; LANES]);
+        self.set(c.0[steps - 1]);
+        std::array::from_fn(|j| if j == 0 { start } else { c.0[j - 1] })
+    }
+
+    /// Keeps exponent 0 for ordinary magnitudes: then tables and sums need no scaling.
+    fn set(&mut self, c: Scaled) {
+        let exponent = if c.is_zero() || c.exponent().abs() <= CARRY_EXPONENT { 0 } else { c.exponent() };
+        *self = Self { mantissa: c.relative_to(exponent), exponent };
+    }
+}
+
+/// Room for the ρ_{1:t} of a piece of a trajectory, the one before its first step in front.
+#[derive(Clone, Debug, Default)]
+pub struct Weights {
+    values: Vec<f64>,
+    front: usize,
+}
+
+impl Weights {
+    /// The weights of so many blocks.
+    #[inline(always)]
+    pub fn get(&self, blocks: usize) -> &[f64] {
+        &self.values[self.front..][..=blocks * LANES]
+    }
+
+    /// Room for so many blocks, each on a cache line of its own.
+    #[inline(always)]
+    pub fn room(&mut self, blocks: usize) -> &mut [f64] {
+        if self.values.len() < (blocks + 2) * LANES {
+            self.values.resize((blocks + 2) * LANES, 0.0);
+            self.front = self.values.as_ptr().align_offset(LANES * size_of::<f64>()).min(LANES) + LANES - 1;
+        }
+        &mut self.values[self.front..][..=blocks * LANES]
+    }
+}
+
+#[inline(always)]
+fn in_range(carry: f64) -> bool {
+    (exp2(-CARRY_EXPONENT)..=exp2(CARRY_EXPONENT)).contains(&carry) || carry == 0.0
+}
+
+/// True where all products are in range and none is zero. Then so is every product of ratios of the block, being the quotient
+/// of two of these, and none was rounded out of f64. Floats above zero are ordered as their bits are.
+#[inline(always)]
+fn ordinary(c: Block<f64>) -> bool {
+    let (low, high) = (exp2(-CARRY_EXPONENT).to_bits(), exp2(CARRY_EXPONENT).to_bits());
+    c.0.iter().fold(true, |ordinary, c| ordinary & (c.to_bits().wrapping_sub(low) <= high - low))
+}
+
+#[inline(always)]
+fn tame(rho: Block<f64>) -> bool {
+    rho.0.iter().fold(true, |tame, &r| tame & ((r == 0.0) | (1.0 / RATIO..=RATIO).contains(&r)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn scaled(rho: &[f64]) -> Vec<Scaled> {
+        let mut carry = Carry::default();
+        rho.chunks(LANES)
+            .flat_map(|r| carry.cumulate_scaled(Block::load(r.try_into().unwrap()), LANES)[1..].to_vec())
+            .collect()
+    }
+
+    fn vectorised(rho: &[f64]) -> Vec<Scaled> {
+        let (mut carry, mut out, mut all) = (Carry::default(), Weights::default(), vec![]);
+        while all.len() < rho.len() {
+            let e = carry.exponent();
+            let rest = &rho[all.len()..];
+            let done = carry.cumulate(pulp::Scalar::new(), &rest.as_chunks().0, rest.len(), &mut out);
+            assert!(done > 0);
+            all.extend(out.get(done)[1..].iter().map(|&c| Scaled::new(c, e)));
+        }
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn both_paths_give_the_same_bits(logs in prop::collection::vec(-22.0..22.0f64, 160..=160), drift in -9.0..9.0f64) {
+            let rho: Vec<f64> = logs.iter().map(|l| (l + drift).clamp(-22.0, 22.0).exp()).collect();
+            prop_assert_eq!(scaled(&rho), vectorised(&rho));
+        }
+    }
+
+    #[test]
+    fn a_zero_ratio_stays() {
+        let mut rho = vec![2.0; 16];
+        rho[3] = 0.0;
+        assert_eq!(vectorised(&rho)[2].to_f64(), Some(8.0));
+        assert!(vectorised(&rho)[3..].iter().all(|c| c.is_zero()));
+    }
+}
