@@ -1,20 +1,49 @@
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = [
+    "KernelModel",
+    "Marginals",
+    "Merger",
+    "Partial",
+    "Rows",
+    "TabularModel",
+    "Transitions",
+    "Whole",
+    "__version__",
+    "check_parquet",
+    "check_unchanged",
+    "grid_cells",
+    "kernel_smooth",
+    "nearest",
+    "parquet_info",
+    "parquet_rows",
+    "parquet_units",
+    "scan_parquet",
+    "scan_stream",
+    "scan_table",
+    "spool",
+    "student_t_quantile",
+    "tabular_lookup",
+]
+
 __version__: str
 
+@final
 class Partial:
     def encode(self) -> bytes: ...
 
+@final
 class Merger:
-    def __init__(self, spec: str, pass_: str, normalisers: bytes | None) -> None: ...
+    def __new__(cls, spec: str, pass_: str, normalisers: bytes | None) -> Self: ...
     def add(self, partial: Partial) -> list[tuple[int, int, int, int]]: ...
     def add_state(self, state: bytes) -> list[tuple[int, int, int, int]]: ...
     def finish(self) -> Whole: ...
 
+@final
 class Whole:
     @property
     def episodes(self) -> int: ...
@@ -34,9 +63,10 @@ class Whole:
     def steps(self, policy: int) -> list[NDArray[np.float64]] | None: ...
     def values(self, policy: int) -> tuple[list[Any], list[float | None]]: ...
 
+@final
 class KernelModel:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         axes: Sequence[tuple[int, str]],
         bandwidth: float,
         count: NDArray[np.float64],
@@ -46,7 +76,7 @@ class KernelModel:
         next: NDArray[np.uint32],
         times: NDArray[np.float64],
         unseen_reward: float,
-    ) -> None: ...
+    ) -> Self: ...
     def reward(self) -> NDArray[np.float64]: ...
     def values(
         self,
@@ -97,6 +127,7 @@ def scan_parquet(
     progress: Callable[[int], None] | None,
 ) -> Partial: ...
 
+@final
 class Rows:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
@@ -109,6 +140,7 @@ def spool(stream: object, names: Sequence[str] | None, path: str) -> None: ...
 def student_t_quantile(p: float, df: float) -> float: ...
 def nearest(points: NDArray[np.float32], among: NDArray[np.float32]) -> NDArray[np.uint32]: ...
 
+@final
 class Marginals:
     def __new__(
         cls,
@@ -124,8 +156,9 @@ class Marginals:
         self, states: NDArray[np.uint32], actions: NDArray[np.uint32], count: int, seed: int
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]: ...
 
+@final
 class Transitions:
-    def __init__(self, states: int, actions: int) -> None: ...
+    def __new__(cls, states: int, actions: int) -> Self: ...
     def add(
         self,
         states: NDArray[np.int64],
@@ -142,16 +175,17 @@ class Transitions:
     @staticmethod
     def decode(bytes: bytes) -> Transitions: ...
 
+@final
 class TabularModel:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         states: int,
         actions: int,
         rewards: NDArray[np.float64],
         start: NDArray[np.int64],
         next: NDArray[np.int64],
         probability: NDArray[np.float64],
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def states(self) -> int: ...
     @property

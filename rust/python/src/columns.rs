@@ -8,12 +8,12 @@ use arrow_array::types::{
     UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Schema};
-use offpolicy_core::pass::plan::Plan;
+use arrow_select::take::take;
 use offpolicy_core::log::problem::{Kind, Place};
 use offpolicy_core::log::scan::{Batch, Flaw, Run, Scan};
 use offpolicy_core::log::steps::Steps;
+use offpolicy_core::pass::plan::Plan;
 use serde::Deserialize;
 
 use crate::errors::Failure;
@@ -101,8 +101,8 @@ impl Columns {
             batch.column_by_name(name).cloned().ok_or_else(|| Failure::Input(format!("the log has no column {name:?}")))
         };
         let mut episode = find(&spec.episode)?;
-        if let DataType::Dictionary(_, values) = episode.data_type() {
-            episode = cast(&episode, &values.clone()).map_err(|error| Failure::Input(error.to_string()))?;
+        if let Some(coded) = episode.as_any_dictionary_opt() {
+            episode = take(coded.values(), coded.keys(), None).map_err(|error| Failure::Input(error.to_string()))?;
         }
         let marks = spec.marks();
         Ok(Self {

@@ -3,14 +3,14 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use numpy::{IntoPyArray, PyArray1};
-use offpolicy_core::pass::accumulators::Accumulators;
 use offpolicy_core::diagnostics::numbers::{BySteps, Diagnosis, diagnose};
-use offpolicy_core::pass::fit;
 use offpolicy_core::log::ids::Id;
+use offpolicy_core::log::scan::{self, Join, Scan};
+use offpolicy_core::pass::accumulators::Accumulators;
+use offpolicy_core::pass::fit;
 use offpolicy_core::pass::normalisers::{NoWeight, Normalisers};
 use offpolicy_core::pass::outcome::Outcome;
 use offpolicy_core::pass::plan::Pass;
-use offpolicy_core::log::scan::{self, Join, Scan};
 use offpolicy_core::pass::stamp::{Extent, Stamp};
 use offpolicy_core::pass::wire;
 use pyo3::exceptions::PyValueError;

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use offpolicy_core::log::scan::{self, Join, Scan};
 use offpolicy_core::pass::engine::Engine;
 use offpolicy_core::pass::memory::Budget;
 use offpolicy_core::pass::normalisers::{Normalisers, Tables};
 use offpolicy_core::pass::plan::{Pass, Plan};
-use offpolicy_core::log::scan::{self, Join, Scan};
 use offpolicy_core::pass::stamp::Stamp;
 use offpolicy_core::pass::wire;
 use pyo3::prelude::*;

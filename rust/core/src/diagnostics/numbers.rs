@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::pass::accumulators::{Accumulators, PolicySums};
 use crate::estimators::Estimator;
 use crate::log::ids::Id;
 use crate::number::moments::Moments;
-use crate::pass::outcome::Number;
-use crate::pass::plan::{Pass, Plan, Policy};
 use crate::number::scaled::Scaled;
 use crate::number::sum::{Exact, Sum};
+use crate::pass::accumulators::{Accumulators, PolicySums};
+use crate::pass::outcome::Number;
+use crate::pass::plan::{Pass, Plan, Policy};
 
 /// All that is known of a policy's weights.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

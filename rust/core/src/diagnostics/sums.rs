@@ -9,14 +9,14 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::number::block::{Block, Eight, LANES, Real};
-use crate::pass::cut_off::CutOff;
-use crate::pass::fold::{Piece, Term};
 use crate::log::ids::Id;
+use crate::number::block::{Block, Eight, LANES, Real};
 use crate::number::largest::{Largest, falling};
 use crate::number::moments::Moments;
 use crate::number::scaled::Scaled;
 use crate::number::step_sums::StepSums;
+use crate::pass::cut_off::CutOff;
+use crate::pass::fold::{Piece, Term};
 
 /// Trajectories that are kept for their weight.
 pub const LEADERS: usize = 10;

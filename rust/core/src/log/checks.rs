@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::pass::plan::Slot;
 use crate::log::problem::Kind;
+use crate::pass::plan::Slot;
 
 /// Probabilities may exceed 1 by rounding.
 const ONE: f64 = 1.0 + 4.0 * f64::EPSILON;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::number::fingerprint::{fingerprint, mix};
 use crate::log::ids::Id;
+use crate::number::fingerprint::{fingerprint, mix};
 
 /// Sums that a log which changes between two passes does not keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

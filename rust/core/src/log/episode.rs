@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::number::block::LANES;
 use crate::log::ending::Ending;
 use crate::log::ids::Id;
+use crate::log::problem::Place;
+use crate::number::block::LANES;
 use crate::number::running_sum::Lanes;
 use crate::pass::plan::Work;
-use crate::log::problem::Place;
 use crate::pass::weights::Carry;
 
 /// How far a policy has come in the trajectory.

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::diagnostics::sums::Watch;
 use crate::estimators::Estimator;
 use crate::estimators::wis::WisSums;
-use crate::number::gram::Gram;
 use crate::log::ids::Id;
-use crate::number::moments::Moments;
-use crate::pass::plan::{Pass, Plan};
 use crate::log::problem::Place;
+use crate::number::gram::Gram;
+use crate::number::moments::Moments;
 use crate::number::scaled::Scaled;
 use crate::number::step_sums::StepSums;
-use crate::diagnostics::sums::Watch;
+use crate::pass::plan::{Pass, Plan};
 
 /// A trajectory's own value of an estimator.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -8,13 +8,13 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::pass::accumulators::PolicySums;
 use crate::number::block::{Block, Eight, Real};
-use crate::pass::fold::Term;
-use crate::pass::plan::Plan;
 use crate::number::scaled::Scaled;
 use crate::number::step_sums::StepSums;
 use crate::number::sum::Sum;
+use crate::pass::accumulators::PolicySums;
+use crate::pass::fold::Term;
+use crate::pass::plan::Plan;
 
 /// What is kept of a policy where trajectories that were cut off are let pass.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -1,12 +1,12 @@
 //! Whether the parts of a state that came from elsewhere fit together and to the plan: what passes can be merged and
 //! finished without an index that leads nowhere, a loop without end or a table that no memory holds.
 
-use crate::pass::accumulators::{Accumulators, PolicySums};
-use crate::number::block::LANES;
 use crate::log::episode::{Head, Open};
-use crate::pass::plan::{Pass, Plan, Work};
 use crate::log::problem::Place;
 use crate::log::scan::Partial;
+use crate::number::block::LANES;
+use crate::pass::accumulators::{Accumulators, PolicySums};
+use crate::pass::plan::{Pass, Plan, Work};
 use crate::pass::stamp::Extent;
 
 /// Says what does not fit in a state of some rows of a log.

@@ -7,12 +7,12 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use crate::pass::accumulators::{Accumulators, TrajectoryValue};
 use crate::estimators::Estimator;
 use crate::number::moments::Moments;
-use crate::pass::plan::{Pass, Plan, Policy, StepForm};
 use crate::number::scaled::Scaled;
 use crate::number::step_sums::StepSums;
+use crate::pass::accumulators::{Accumulators, TrajectoryValue};
+use crate::pass::plan::{Pass, Plan, Policy, StepForm};
 use crate::pass::table::StepTable;
 
 /// Numbers by step that are told of a policy whose weights are watched.

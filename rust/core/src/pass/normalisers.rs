@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::pass::accumulators::{Accumulators, PolicySums};
-use crate::number::block::LANES;
 use crate::estimators::magic::{self, Segments};
 use crate::estimators::{Estimator, dr_bsl};
-use crate::pass::plan::{Plan, Policy};
+use crate::number::block::LANES;
 use crate::number::scaled::Scaled;
 use crate::number::sum::{Exact, Sum};
+use crate::pass::accumulators::{Accumulators, PolicySums};
+use crate::pass::plan::{Plan, Policy};
 use crate::pass::table::StepTable;
 
 /// Tables over more steps than this are not made.

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::pass::accumulators::Accumulators;
 use crate::diagnostics::numbers::Diagnosis;
 use crate::estimators::Estimator;
 use crate::estimators::magic::Blend;
 use crate::number::moments::Moments;
+use crate::number::scaled::Scaled;
+use crate::pass::accumulators::Accumulators;
 use crate::pass::normalisers::Normalisers;
 use crate::pass::plan::{Pass, Plan, Work};
-use crate::number::scaled::Scaled;
 
 /// A number that f64 may not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

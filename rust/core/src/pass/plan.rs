@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimators::{Estimator, magic};
-use crate::log::ids::Id;
 use crate::log::checks::Check;
+use crate::log::ids::Id;
 
 /// A column that the scan reads, as f64.
 #[derive(Clone, Debug, Serialize, Deserialize)]

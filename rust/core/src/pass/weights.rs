@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::number::block::{Block, LANES};
 use crate::number::prefix::cumulative_product;
-use crate::pass::ratios::Ratios;
 use crate::number::scaled::{EXPONENT_LIMIT, Scaled, exp2};
+use crate::pass::ratios::Ratios;
 
 /// Ratios in this range cannot carry a block of eight out of f64 …
 const RATIO: f64 = (1u64 << 32) as f64;

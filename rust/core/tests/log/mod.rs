@@ -3,16 +3,16 @@
 pub mod definition;
 
 use offpolicy_core::diagnostics::numbers::diagnose;
-use offpolicy_core::pass::engine::Engine;
 use offpolicy_core::estimators::Estimator;
-use offpolicy_core::log::ids::Id;
 use offpolicy_core::log::checks::Check;
-use offpolicy_core::pass::normalisers::Normalisers;
-use offpolicy_core::pass::outcome::Outcome;
-use offpolicy_core::pass::plan::{Pass, Plan, Policy, Ratio, Slot};
+use offpolicy_core::log::ids::Id;
 use offpolicy_core::log::problem::Place;
 use offpolicy_core::log::scan::{Batch, Join, Partial, Run, Scan};
 use offpolicy_core::log::steps::Steps;
+use offpolicy_core::pass::engine::Engine;
+use offpolicy_core::pass::normalisers::Normalisers;
+use offpolicy_core::pass::outcome::Outcome;
+use offpolicy_core::pass::plan::{Pass, Plan, Policy, Ratio, Slot};
 
 /// One logged step: r, π0, π1, Q̂, V̂, R̂, P̂/P.
 pub type Row = [f64; 7];

@@ -14,16 +14,16 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::pass::accumulators::Accumulators;
+use crate::log::checks::{Ordinary, inspect};
 use crate::log::content::Content;
 use crate::log::ending::Ending;
-use crate::pass::engine::Engine;
 use crate::log::episode::{Head, Open};
 use crate::log::ids::{Id, Ids};
-use crate::log::checks::{Ordinary, inspect};
-use crate::pass::plan::Pass;
 use crate::log::problem::{Kind, Place, Problems};
 use crate::log::steps::Steps;
+use crate::pass::accumulators::Accumulators;
+use crate::pass::engine::Engine;
+use crate::pass::plan::Pass;
 pub use join::Join;
 use pieces::Pieces;
 

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Partial, Scan};
 use crate::log::ids::Id;
-use crate::pass::plan::Plan;
 use crate::log::problem::{Kind, Place};
+use crate::pass::plan::Plan;
 
 /// Pieces that may wait for their neighbours, …
 pub const MOST_PIECES: u64 = 1 << 17;

@@ -5,18 +5,18 @@ mod terms;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::pass::accumulators::{Accumulators, TrajectoryValue};
-use crate::number::block::{Block, Eight, LANES};
-use crate::log::episode::{Open, PolicyState};
+use crate::diagnostics::sums::Leader;
 use crate::estimators::{Estimator, is, reg};
-use crate::pass::fold::Piece;
 use crate::log::checks::inspect;
+use crate::log::episode::{Open, PolicyState};
+use crate::number::block::{Block, Eight, LANES};
+use crate::number::scaled::Scaled;
+use crate::pass::accumulators::{Accumulators, TrajectoryValue};
+use crate::pass::fold::Piece;
 use crate::pass::memory::Budget;
 use crate::pass::normalisers::{Normalisers, Tables};
 use crate::pass::plan::{Pass, Plan, Policy, Ratio, StepForm, Work};
 use crate::pass::ratios::{Mixed, Quotients, Ratios};
-use crate::number::scaled::Scaled;
-use crate::diagnostics::sums::Leader;
 use crate::pass::weights::Weights;
 use terms::{Fold, Source, by_blocks};
 

@@ -1,8 +1,6 @@
 //! Which term reads which columns: from the names in a plan to the estimators' formulas.
 
-use crate::pass::accumulators::PolicySums;
-use crate::number::block::{Eight, LANES};
-use crate::pass::cut_off::AbsoluteReward;
+use crate::diagnostics::sums::SquaredWeight;
 use crate::estimators::dr::Dr;
 use crate::estimators::dr_bsl::DrBsl;
 use crate::estimators::dr_v2::DrV2;
@@ -10,14 +8,16 @@ use crate::estimators::magic::Part;
 use crate::estimators::step_is::StepIs;
 use crate::estimators::step_wis::{StepWisInfluence, Weight};
 use crate::estimators::wdr::{Residual, ResidualInfluence, Value, ValueInfluence};
-use crate::pass::fold::{Piece, Run, Term, Terms, each_scaled, fold_scaled, scatter_scaled};
+use crate::number::block::{Eight, LANES};
 use crate::number::running_sum::Lanes;
-use crate::pass::normalisers::{PolicyTables, Tables};
-use crate::pass::plan::{Form, Policy, StepForm, Table};
 use crate::number::scaled::Scaled;
 use crate::number::step_sums::StepSums;
+use crate::pass::accumulators::PolicySums;
+use crate::pass::cut_off::AbsoluteReward;
+use crate::pass::fold::{Piece, Run, Term, Terms, each_scaled, fold_scaled, scatter_scaled};
+use crate::pass::normalisers::{PolicyTables, Tables};
+use crate::pass::plan::{Form, Policy, StepForm, Table};
 use crate::pass::table::StepTable;
-use crate::diagnostics::sums::SquaredWeight;
 
 /// A column or table from an index on, by blocks.
 #[inline(always)]
