@@ -20,8 +20,8 @@ PAGE = """\
 Made by `python tools/magic_table.py --runs {runs}`. The three domains of Thomas & Brunskill (2016), described in
 [thomas_brunskill.py](../tests/support/thomas_brunskill.py), n trajectories of the behaviour policy, a model fitted to
 the same trajectories, {runs} logs. Columns: the mean squared errors of the model alone (`reg`), of `wdr` and of
-`magic`; that of `magic` over the smaller of the other two; the same for the paper's own form of MAGIC, with a bootstrap's
-interval of `wdr`, as its author corrected it and as its figures were made
+`magic`; that of `magic` over the smaller of the other two; the same for the paper's own form of MAGIC, with a
+bootstrap's interval of `wdr`, as its author corrected it and as its figures were made
 ([published_magic.py](../tests/support/published_magic.py)); how often value ± 1.96 standard errors holds the truth; and
 the mean share of g_H = `wdr` in the blend.
 
