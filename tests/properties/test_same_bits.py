@@ -221,3 +221,26 @@ def test_a_trajectory_does_not_see_the_magnitudes_of_the_next(tmp_path, size):
     apart = op.evaluate(paths, estimators=["step-is", "dr", "wis"])
     assert whole.values("dr").equals(apart.values("dr"))
     assert bits(whole) == bits(apart)
+
+
+def test_weights_near_the_smallest_float_erase_no_earlier_term():
+    """The third value of episode 3 is all that its weights leave; later steps have a huge 1 / D_t beside weights of 0."""
+    least = 5e-324
+    log = pl.DataFrame(
+        {
+            "episode": [0, 1, 2] + [3] * 9,
+            "step": [0, 0, 0, *range(9)],
+            "behavior_prob": [1.0] * 12,
+            "target_prob": [least, least, 0.0, 0.0] + [least] * 7 + [0.0],
+            "reward": [0.0] * 12,
+            "q_hat": [0.0] * 12,
+            "v_hat": [0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0],
+        }
+    )
+    influence = [
+        op.evaluate(log.lazy(), estimators=["wdr"], batch_rows=rows)
+        .samples.influence("target", "wdr")["value"]
+        .to_list()
+        for rows in (1, 4, 12)
+    ]
+    assert influence == [[-0.5, 0.5, 0.5, -0.5]] * 3

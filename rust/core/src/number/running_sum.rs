@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::number::block::{Block, Eight, LANES};
 use crate::number::scaled::{EXPONENT_LIMIT, Scaled, exp2, is_ordinary};
 
+/// A lane that is smaller than this, beside 2^exponent, would lose digits.
+const LEAST: f64 = f64::MIN_POSITIVE;
+
 /// Σ over lanes of `sums` · 2^`exponent`.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(try_from = "(Eight, i64)")]
@@ -25,28 +28,35 @@ impl TryFrom<(Eight, i64)> for Lanes {
 
 impl Lanes {
     /// Brings the lanes to a common exponent with terms of exponent `e`; returns what those terms are to be multiplied by.
+    /// None where a lane would vanish beside 2^`e`: the terms themselves may be zero, so they are to be added as wide floats.
     #[inline(always)]
-    pub fn align(&mut self, e: i64) -> f64 {
-        if self.exponent == e { 1.0 } else { self.align_slowly(e) }
+    pub fn align(&mut self, e: i64) -> Option<f64> {
+        if self.exponent == e { Some(1.0) } else { self.align_slowly(e) }
     }
 
     #[cold]
-    fn align_slowly(&mut self, e: i64) -> f64 {
+    fn align_slowly(&mut self, e: i64) -> Option<f64> {
         if self.sums == [0.0; LANES] {
             self.exponent = e;
         } else if e > self.exponent {
             let scale = exp2(self.exponent - e);
-            self.sums = self.sums.map(|x| x * scale);
-            self.exponent = e;
+            let sums = self.sums.map(|x| x * scale);
+            let whole = |(&x, &scaled): (&f64, &f64)| x == 0.0 || scaled.abs() >= LEAST;
+            if !self.sums.iter().zip(&sums).all(whole) {
+                return None;
+            }
+            (self.sums, self.exponent) = (sums, e);
         }
-        exp2(e - self.exponent)
+        Some(exp2(e - self.exponent))
     }
 
     /// Adds terms · 2^e to one of the sums, one after the other.
     #[inline(always)]
     pub fn add(&mut self, lane: usize, terms: &[f64], e: i64) {
-        let scale = self.align(e);
-        self.sums[lane] = terms.iter().fold(self.sums[lane], |sum, term| sum + term * scale);
+        match self.align(e) {
+            Some(scale) => self.sums[lane] = terms.iter().fold(self.sums[lane], |sum, term| sum + term * scale),
+            None => terms.iter().for_each(|&term| self.add_scaled(lane, Scaled::new(term, e))),
+        }
     }
 
     /// Adds a term of any magnitude to one of the sums.
@@ -97,5 +107,26 @@ impl Lanes {
     pub fn total(&self) -> Scaled {
         let [a, b, c, d, e, f, g, h] = self.sums;
         Scaled::new(((a + b) + (c + d)) + ((e + f) + (g + h)), self.exponent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_that_are_zero_erase_nothing_whatever_their_exponent() {
+        let mut lanes = Lanes::default();
+        lanes.add(0, &[-0.5], 0);
+        lanes.add(1, &[0.0], 2000);
+        assert_eq!(lanes.total().lossy_f64(), -0.5);
+    }
+
+    #[test]
+    fn what_is_far_smaller_than_a_later_term_does_not_change_it() {
+        let mut lanes = Lanes::default();
+        lanes.add(0, &[1.0], 0);
+        lanes.add(1, &[1.5], 3000);
+        assert_eq!((lanes.total().exponent(), lanes.total().relative_to(3000)), (3000, 1.5));
     }
 }

@@ -74,13 +74,13 @@ impl Piece<'_> {
         let (blocks, mut b) = (self.blocks(), 0);
         while b < blocks {
             let stretch = table.stretch(self.block + b, blocks - b);
-            if !stretch.tame {
+            let aligned = if stretch.tame { lanes.align(self.exponent + stretch.exponent) } else { None };
+            let Some(scale) = aligned.map(Block::splat) else {
                 let c = std::array::from_fn(|j| Scaled::new(self.c[b * LANES + j], self.exponent));
                 fold_scaled(self, b, &c, term, table, lanes);
                 b += 1;
                 continue;
-            }
-            let scale = Block::splat(lanes.align(self.exponent + stretch.exponent));
+            };
             let end = b + stretch.values.len();
             // All slices are cut to one length before the loop: then it checks no bounds.
             let whole = b..end.min(self.steps / LANES).max(b);
