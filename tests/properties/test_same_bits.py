@@ -224,7 +224,7 @@ def test_a_trajectory_does_not_see_the_magnitudes_of_the_next(tmp_path, size):
 
 
 def test_weights_near_the_smallest_float_erase_no_earlier_term():
-    """The third value of episode 3 is all that its weights leave; later steps have a huge 1 / D_t beside weights of 0."""
+    """Episode 3 has its first value only: later steps have weights of 0 beside a huge 1 / D_t."""
     least = 5e-324
     log = pl.DataFrame(
         {
