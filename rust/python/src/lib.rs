@@ -3,6 +3,7 @@
 
 mod columns;
 mod errors;
+mod estimators;
 mod identity;
 mod imported;
 mod kernel;
@@ -26,6 +27,8 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::quiet_guarded_panics();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<estimators::EstimatorInfo>()?;
+    module.add_function(wrap_pyfunction!(estimators::estimators, module)?)?;
     module.add_class::<partial::Partial>()?;
     module.add_class::<partial::Whole>()?;
     module.add_class::<partial::Merger>()?;
