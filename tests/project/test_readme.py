@@ -7,7 +7,7 @@ import offpolicy as op
 import polars as pl
 import pytest
 from cli import offpolicy
-from offpolicy.evaluation.estimators import ESTIMATORS
+from offpolicy.evaluation.estimators import named, usual
 from places import ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -29,8 +29,10 @@ def test_what_check_finds_is_what_the_readme_says():
 
 def test_every_estimator_has_a_row_and_a_file():
     rows = dict(re.findall(r"^\| `([\w-]+)` \|.*\]\((rust/core/src/estimators/\w+\.rs)\) \|$", README, re.MULTILINE))
-    assert set(rows) == set(ESTIMATORS)
+    assert set(rows) == set(usual())
     assert all((ROOT / file).is_file() for file in rows.values())
+    others = named(lambda about: about.only_when_asked)
+    assert all((ROOT / "docs" / "estimators" / f"{name}.md").is_file() for name in others)
 
 
 def test_every_promise_links_to_its_test():

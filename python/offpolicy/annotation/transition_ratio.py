@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from offpolicy.errors import SHOWN, BadLogError, OffPolicyError, UnknownTransitionsError
-from offpolicy.evaluation.estimators import TRUSTING
+from offpolicy.evaluation.estimators import describe
 from offpolicy.logs.columns import PolicyColumns
 from offpolicy.logs.problem import Problem
 from offpolicy.logs.successors import ORDER, Successors
@@ -63,7 +63,7 @@ class RatioOfFolds:
 
     def __init__(self, domain: Setting, estimators: Sequence[str] | None, allowed: bool) -> None:
         """Leave it out where nobody asks for it, or the domain does not know P."""
-        asked = allowed and (estimators is None or bool(TRUSTING & set(estimators)))
+        asked = allowed and (estimators is None or any("transition_ratio" in describe(e).reads for e in estimators))
         self.domain = domain
         self.known: bool | None = None if asked and knows_transitions(domain) else False
         self.notes: list[str] = []

@@ -19,6 +19,8 @@ from typing import Any
 
 import polars as pl
 
+from offpolicy.evaluation.estimators import describe
+
 SCHEMA = {
     "policy": pl.String,
     "estimator": pl.String,
@@ -31,9 +33,6 @@ SCHEMA = {
 }
 #: Trajectories that the core keeps for their weight.
 TEN = 10
-#: Estimators whose value is a correction of V̂(s_1).
-CORRECTED = ("dr", "dr-v2")
-CAPPED = ("is", "step-is", "wis", *CORRECTED)
 
 
 @dataclass(frozen=True)
@@ -50,11 +49,14 @@ class Parts:
         left = self.size - sum(size for _, size in self.leading[:k])
         return (self.total - sum(x for x, _ in self.leading[:k])) / left if left > 0 else None
 
-    def capped(self, cuts: list[float], lose_size: bool) -> float:
-        """The estimate where each of the leading ones loses a part of what it adds, and of its size too."""
+    def capped(self, cuts: list[float], lose_size: bool) -> float | None:
+        """Return the estimate where each of the leading ones loses a part of what it adds, and of its size too.
+
+        None where nothing but rounding is left of the size.
+        """
         lost = sum(cut * (x - v) for cut, (x, _), v in zip(cuts, self.leading, self.kept, strict=True))
         size = sum(cut * size for cut, (_, size) in zip(cuts, self.leading, strict=True)) if lose_size else 0.0
-        return (self.total - lost) / (self.size - size)
+        return (self.total - lost) / (self.size - size) if self.size > size else None
 
 
 def moved(
@@ -71,14 +73,17 @@ def moved(
     row["without_largest"] = parts.without(1)
     if len(leaders) == TEN:
         row["without_ten"] = parts.without(TEN)
-        if estimator in CAPPED and weights[-1] > 0:
-            row["capped"] = parts.capped([1 - weights[-1] / c for c in weights], lose_size=estimator == "wis")
+        about = describe(estimator)
+        # What a cap leaves alone is V̂(s_1) or 0; of a baseline it is not known here.
+        if about.uses_weights and not about.needs_baseline and weights[-1] > 0:
+            row["capped"] = parts.capped([1 - weights[-1] / c for c in weights], lose_size=about.weighted)
     return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in row.items()}
 
 
 def _parts(estimator: str, value: float, n: int, mean_weight: float, leaders: list[dict[str, Any]]) -> Parts | None:
     """None where a leading trajectory has no value of its own."""
-    if estimator == "wis":
+    about = describe(estimator)
+    if about.weighted and about.weights_returns:
         weights = [leader["weight"]["value"] for leader in leaders]
         returns = [leader["returns"]["value"] for leader in leaders]
         values: list[Any] = [g if g is None else c * g for c, g in zip(weights, returns, strict=True)]
@@ -87,7 +92,7 @@ def _parts(estimator: str, value: float, n: int, mean_weight: float, leaders: li
     else:
         values = [dict(leader["values"]).get(estimator, {}).get("value") for leader in leaders]
         sizes, total, size = [1.0] * len(leaders), value * n, float(n)
-    kept = [leader["first_v_hat"]["value"] if estimator in CORRECTED else 0.0 for leader in leaders]
+    kept = [leader["first_v_hat"]["value"] if about.corrects_first_value else 0.0 for leader in leaders]
     if not leaders or None in values or None in kept:
         return None
     return Parts(total, size, list(zip(values, sizes, strict=True)), kept)

@@ -18,7 +18,7 @@ from offpolicy._util.scalars import MOST_THREADS, is_number, number, whole
 from offpolicy._util.scratch import ScratchFolder
 from offpolicy.drivers.arguments import read_domain, read_fitter, read_policies
 from offpolicy.errors import UsageError
-from offpolicy.evaluation.estimators import ESTIMATORS, check_ids
+from offpolicy.evaluation.estimators import RETURNS, check_ids, named
 from offpolicy.experiments import figures
 from offpolicy.experiments.comparison import Comparison, Estimator, needs_model, true_values
 from offpolicy.experiments.errors import summary
@@ -187,12 +187,12 @@ def _estimators(estimators: Any) -> tuple[list[str], dict[str, Estimator]]:
         raise UsageError("compare needs at least one estimator")
     if ids:
         check_ids(ids)
-    if "mc" in ids:
-        others = ", ".join(name for name in ESTIMATORS if name != "mc")
+    if RETURNS in ids:
+        others = ", ".join(named(lambda about: not about.of_behavior))
         raise UsageError(
-            f"estimator 'mc' is the value of the behaviour policy, whatever the target; choose of {others}"
+            f"estimator {RETURNS!r} is the value of the behaviour policy, whatever the target; choose of {others}"
         )
-    if len(functions) + len(set(ids)) < len(given) or set(functions) & set(ESTIMATORS):
+    if len(functions) + len(set(ids)) < len(given) or set(functions) & set(named()):
         raise UsageError("every estimator needs a name of its own, and a function none that is an id")
     return ids, functions
 

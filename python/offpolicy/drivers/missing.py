@@ -11,7 +11,7 @@ from typing import Any
 from offpolicy.drivers.arguments import read_fitter
 from offpolicy.drivers.candidates import make_generator
 from offpolicy.errors import UsageError
-from offpolicy.evaluation.estimators import NEEDS
+from offpolicy.evaluation.estimators import describe
 from offpolicy.logs.columns import Columns
 from offpolicy.logs.sources import Source
 from offpolicy.protocols import Generator, ModelFitter, Policy, Setting
@@ -35,7 +35,7 @@ def refuse_what_is_missing(
     """Refuse with everything that is known to be missing; one thing alone is told by whoever needs it."""
     chosen = read_fitter(fitter)
     lacking = [] if isinstance(generator, Mapping) else missing_of(make_generator(generator, fitter), domain)
-    if any(role != "ratio" for role in NEEDS[estimator]):
+    if any(role != "ratio" for role in describe(estimator).needs):
         lacking += [lack for lack in missing_of(chosen, domain) if lack not in lacking]
     if behavior is None and not columns.has_behavior(source.columns):
         lacking.append(

@@ -18,7 +18,7 @@ from offpolicy.errors import MemoryLimitError, OffPolicyError, UsageError
 from offpolicy.evaluation.bounds import Bounds, Terms
 from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate, IntervalSettings
-from offpolicy.evaluation.estimators import BLENDED, WEIGHTED, check_ids
+from offpolicy.evaluation.estimators import RETURNS, check_ids, describe, named
 from offpolicy.evaluation.memory import limit
 from offpolicy.evaluation.passes import MapFunction, ProgressFunction, Scanner
 from offpolicy.evaluation.plan import BEHAVIOR, Plan, Settings, choose_estimators, find_policies, left_out
@@ -291,7 +291,7 @@ def _paired(
 ) -> dict[tuple[str, str], Difference]:
     """Return the difference of each target policy's estimates from the mean return, by policy and estimator."""
     rows = {(names[row["policy"]], row["estimator"]): row for row in outcome["estimates"]}
-    own = rows[BEHAVIOR, "mc"]["std_error"]
+    own = rows[BEHAVIOR, RETURNS]["std_error"]
     error = None if own is None else own["value"]
     targets = (estimate for estimate in estimates if estimate.policy != BEHAVIOR)
     return {each.key: Difference.of(each, BEHAVIOR, rows[each.key]["difference"], error) for each in targets}
@@ -348,17 +348,20 @@ def _about_clusters(source: Source, plan: Plan, clusters: Clusters | None, passe
 
 def _for_one_pass(plan: Plan, explicit: bool, remarks: list[str]) -> Plan:
     """Without what cannot be had of a single reading; what was asked for by name is refused."""
-    asked = {estimator for policy in plan.policies for estimator in policy.estimators}
-    if plan.settings.horizon is None and "dr-bsl" in asked:
-        raise UsageError("estimator 'dr-bsl' needs horizon= where the log is read once only")
-    if not asked & BLENDED:
-        return plan
-    reason = "the covariances that its blend is made of are known after a second reading: it needs passes=2"
-    if explicit:
-        raise UsageError(f"estimator 'magic' has no value after one reading: {reason}")
-    remarks.append(f"magic was left out: {reason}")
-    for policy in plan.policies:
-        plan = plan.without(policy.name, BLENDED)
+    asked = list(dict.fromkeys(estimator for policy in plan.policies for estimator in policy.estimators))
+    for estimator in asked:
+        about = describe(estimator)
+        if about.needs_baseline and plan.settings.horizon is None:
+            raise UsageError(f"estimator {estimator!r} needs horizon= where the log is read once only")
+        if about.value_pass == 1:
+            continue
+        what = "the covariances that its blend is made of" if about.blended else "the values that it is made of"
+        reason = f"{what} are known after a second reading: it needs passes=2"
+        if explicit:
+            raise UsageError(f"estimator {estimator!r} has no value after one reading: {reason}")
+        remarks.append(f"{estimator} was left out: {reason}")
+        for policy in plan.policies:
+            plan = plan.without(policy.name, [estimator])
     return plan
 
 
@@ -382,7 +385,7 @@ def make_plan(
         terminal=columns.find("terminal", available),
         truncated=columns.find("truncated", available),
         policies=chosen,
-        mc=asked is None or "mc" in asked,
+        mc=asked is None or RETURNS in asked,
     )
 
 
@@ -392,9 +395,10 @@ class NoWeightError(OffPolicyError):
     def __init__(self, policy: str, step: int) -> None:
         """Names the policy, and the step from 1."""
         self.policy, self.step = policy, step
+        *others, last = named(lambda about: about.weighted)
         super().__init__(
-            f"every weight of policy {policy!r} is zero at t = {step} (counted from 1): wis, step-wis, wdr and "
-            "magic are undefined, for the target policy never takes the logged actions; ask for others, such as "
+            f"every weight of policy {policy!r} is zero at t = {step} (counted from 1): {', '.join(others)} and "
+            f"{last} are undefined, for the target policy never takes the logged actions; ask for others, such as "
             "'step-is'"
         )
 
@@ -426,5 +430,5 @@ def _without_dead_policies(
             return plan, first
         except NoWeightError as error:
             remarks.append(str(error).partition(", for the target")[0])
-            plan = plan.without(error.policy, WEIGHTED)
+            plan = plan.without(error.policy, named(lambda about: about.weighted))
             first = scanner.scan(plan, "first", None)

@@ -9,7 +9,7 @@ from typing import Any
 
 from offpolicy._util import scalars
 from offpolicy.errors import MissingColumnError, UsageError
-from offpolicy.evaluation.estimators import BLENDED, ESTIMATORS, NEEDS
+from offpolicy.evaluation.estimators import RETURNS, describe, usual
 from offpolicy.logs.columns import ESTIMATED, Columns, PolicyColumns, instead_of, suggestion
 from offpolicy.logs.crossing import Crossing
 
@@ -33,7 +33,9 @@ class Policy:
 
     def allows(self, estimator: str) -> bool:
         """True where every column that the estimator needs is there."""
-        return all(self.ratio is not None if need == "ratio" else need in self.models for need in NEEDS[estimator])
+        return all(
+            self.ratio is not None if need == "ratio" else need in self.models for need in describe(estimator).needs
+        )
 
 
 @dataclass(frozen=True)
@@ -86,15 +88,19 @@ class Plan:
             mixed = from_probabilities[form["mixture"]["of"]] if "mixture" in form else "probabilities" in form
             from_probabilities[policy.name] = mixed
         return self.columns.behavior_prob == ESTIMATED and any(
-            from_probabilities[policy.name] and any("ratio" in NEEDS[e] for e in policy.estimators)
+            from_probabilities[policy.name] and any(describe(e).uses_weights for e in policy.estimators)
             for policy in self.policies
         )
 
     def second(self) -> Plan:
         """The plan of the second pass: fewer estimators, hence fewer columns."""
-        late = {"step-wis", "wdr", *BLENDED} | ({"dr-bsl"} if self.settings.horizon is None else set())
-        late |= {"wis"} if self.diagnostics or self.paired else set()
-        return self.keeping(late)
+        return self.keeping({e for policy in self.policies for e in policy.estimators if self._works_again(e)})
+
+    def _works_again(self, estimator: str) -> bool:
+        """True where an estimator needs the second pass: for its values, its error, or influence values."""
+        about = describe(estimator)
+        unknown_horizon = about.needs_baseline and self.settings.horizon is None
+        return about.passes > 1 or unknown_horizon or (about.weighted and (self.diagnostics or self.paired))
 
     def keeping(self, estimators: Collection[str], policy: str | None = None) -> Plan:
         """The same policies with only these estimators, of one policy or of all; indices do not change."""
@@ -103,7 +109,7 @@ class Plan:
             wanted = policy in (None, target.name)
             return replace(target, estimators=tuple(e for e in target.estimators if wanted and e in estimators))
 
-        return replace(self, policies=tuple(keep(target) for target in self.policies), mc="mc" in estimators)
+        return replace(self, policies=tuple(keep(target) for target in self.policies), mc=RETURNS in estimators)
 
     def without(self, policy: str, estimators: Collection[str]) -> Plan:
         """The same plan less some estimators of one policy."""
@@ -122,15 +128,13 @@ class Plan:
             return slots.setdefault((name, check), len(slots))
 
         reward = slot(self.columns.reward, "finite")
-        used = {e for policy in self.policies for e in policy.estimators}
-        returns = ["mc"] if self.mc or self.paired or used & {"is", "wis"} else []
+        weights_returns = any(describe(e).weights_returns for policy in self.policies for e in policy.estimators)
+        returns = [RETURNS] if self.mc or self.paired or weights_returns else []
         policies = [_core_policy(BEHAVIOR, "one", {}, returns)]
         numbers = {policy.name: index for index, policy in enumerate(self.policies, start=1)}
         bases = {p.ratio["mixture"]["of"] for p in self.policies if p.ratio and "mixture" in p.ratio and p.estimators}
         for policy in self.policies:
-            needs = {need for estimator in policy.estimators for need in NEEDS[estimator]}
-            if "dr-v2" in policy.estimators:
-                needs.add("transition_ratio")
+            needs = {need for e in policy.estimators for need in (*describe(e).needs, *describe(e).reads)}
             ratio: Any = "one"
             if policy.ratio is not None and ("ratio" in needs or policy.name in bases):
                 ratio = self._ratio(policy.ratio, slot, numbers)
@@ -272,19 +276,25 @@ def choose_estimators(
     policies: Sequence[Policy], asked: Sequence[str] | None, baseline: float | None
 ) -> tuple[Policy, ...]:
     """Gives each policy its estimators: those asked for, or all that its columns allow."""
-    if asked is not None and "dr-bsl" in asked and baseline is None:
-        raise UsageError("estimator 'dr-bsl' needs baseline=, the constant c of its guess")
+    for estimator in asked or ():
+        check_baseline(estimator, baseline)
 
     def choose(policy: Policy) -> Policy:
         if asked is None:
-            possible = (e for e in ESTIMATORS if e != "mc" and (e != "dr-bsl" or baseline is not None))
+            possible = (e for e in usual() if e != RETURNS and not (describe(e).needs_baseline and baseline is None))
             return replace(policy, estimators=tuple(e for e in possible if policy.allows(e)))
         for estimator in asked:
             if not policy.allows(estimator):
                 raise MissingColumnError(_missing(policy, estimator))
-        return replace(policy, estimators=tuple(e for e in asked if e != "mc"))
+        return replace(policy, estimators=tuple(e for e in asked if e != RETURNS))
 
     return tuple(choose(policy) for policy in policies)
+
+
+def check_baseline(estimator: str, baseline: float | None) -> None:
+    """Refuse an estimator that needs the constant of a guess where there is none."""
+    if baseline is None and describe(estimator).needs_baseline:
+        raise UsageError(f"estimator {estimator!r} needs baseline=, the constant c of its guess")
 
 
 def left_out(plan: Plan) -> list[str]:
@@ -300,7 +310,7 @@ def left_out(plan: Plan) -> list[str]:
 
 def _missing(policy: Policy, estimator: str) -> str:
     here = f"estimator {estimator!r} of policy {policy.name!r}"
-    for need in NEEDS[estimator]:
+    for need in describe(estimator).needs:
         if need == "ratio" and policy.ratio is None:
             return f"{here} needs {policy.lacks}"
         if need != "ratio" and need not in policy.models:

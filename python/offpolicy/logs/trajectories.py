@@ -23,7 +23,7 @@ from offpolicy._util import polars_calls
 from offpolicy._util.forked import check_not_forked
 from offpolicy._util.visible import visible
 from offpolicy.errors import TooLargeError, UsageError
-from offpolicy.evaluation.estimators import BLENDED
+from offpolicy.evaluation.estimators import describe
 from offpolicy.evaluation.plan import BEHAVIOR, Plan, Policy
 from offpolicy.logs.crossing import Crossing
 from offpolicy.logs.reading import Reading, Recount
@@ -85,7 +85,7 @@ class Samples:
 
     def _of_trajectories(self, pass_name: str, policy: str, estimator: str, baseline: float | None) -> pl.DataFrame:
         check_not_forked()
-        if estimator in BLENDED:
+        if describe(estimator).blended:
             raise UsageError(
                 f"{estimator} has no values of single trajectories, of whose sums it is a blend: ask for wdr"
             )
@@ -95,7 +95,7 @@ class Samples:
 
         settings = self.plan.settings if baseline is None else replace(self.plan.settings, baseline=baseline)
         targets = tuple(map(chosen, self.plan.policies))
-        plan = replace(self.plan, settings=settings, policies=targets, mc=estimator == "mc", paired=False)
+        plan = replace(self.plan, settings=settings, policies=targets, mc=describe(estimator).of_behavior, paired=False)
         whole = self.scan(plan, pass_name, self.normalisers)
         index = [BEHAVIOR, *(target.name for target in self.plan.policies)].index(policy)
         episodes, values = whole.values(index)

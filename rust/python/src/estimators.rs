@@ -41,6 +41,11 @@ impl EstimatorInfo {
     }
 
     #[getter]
+    fn uses_weights(&self) -> bool {
+        self.0.needs.contains(&Column::Ratio)
+    }
+
+    #[getter]
     fn passes(&self) -> u8 {
         self.0.passes
     }
@@ -58,6 +63,11 @@ impl EstimatorInfo {
     #[getter]
     fn weighted(&self) -> bool {
         self.0.weighted
+    }
+
+    #[getter]
+    fn blended(&self) -> bool {
+        self.0.is_blend()
     }
 
     #[getter]

@@ -1,7 +1,7 @@
 //! What an estimator computes, from the terms of one step to the estimate of a whole log. A file of an estimator writes
 //! down what is its own, and takes the rest from here: of a mean of values of trajectories that is the fold alone.
 
-use crate::estimators::About;
+use crate::estimators::{About, Estimator};
 use crate::number::moments::Moments;
 use crate::number::running_sum::Lanes;
 use crate::number::scaled::Scaled;
@@ -27,7 +27,7 @@ pub trait Formula {
     /// trajectory goes into sums of the estimator's own, `into`.
     #[inline(always)]
     fn value(ended: &Ended, _into: &mut PolicySums) -> Option<Scaled> {
-        Some(ended.total())
+        Some(ended.total)
     }
 
     /// What a trajectory of weight 1 that ended after T = 0, …, H steps owes to the steps after its end: a weighted
@@ -58,8 +58,8 @@ pub struct Ended<'a> {
     pub episodes: u64,
     /// The running sums of the estimator.
     pub sums: &'a [Lanes],
-    /// What the estimator owes for each unit of weight, by T.
-    pub owed: &'a [Scaled],
+    /// Their total, of all but blends.
+    pub total: Scaled,
     /// What earlier passes found of the policy.
     pub tables: &'a PolicyTables,
     /// The instruction set of the machine.
@@ -67,16 +67,11 @@ pub struct Ended<'a> {
 }
 
 impl Ended<'_> {
-    /// The total of the running sums.
+    /// The total of the running sums, less what the trajectory owes to the steps after its end: see [`Formula::owed`].
     #[inline(always)]
-    pub fn total(&self) -> Scaled {
-        self.sums.iter().fold(Scaled::ZERO, |sum, lanes| sum + lanes.total())
-    }
-
-    /// The same less what the trajectory owes to the steps after its end, see [`Formula::owed`].
-    #[inline(always)]
-    pub fn total_less_owed(&self) -> Scaled {
-        self.total() - self.weight * self.owed.get(self.steps as usize).copied().unwrap_or_default()
+    pub fn total_less_owed(&self, estimator: Estimator) -> Scaled {
+        let owed = self.tables.owed(estimator).get(self.steps as usize);
+        self.total - self.weight * owed.copied().unwrap_or_default()
     }
 }
 

@@ -141,7 +141,6 @@ impl Segments {
     }
 
     /// Adds the terms of consecutive steps to the sums of their segments.
-    #[inline(always)]
     fn add_run(&self, sums: &mut [Lanes], part: Part, run: Run) {
         match run.terms {
             Terms::Plain(terms, e) => self.add(sums, part, run.first, terms, e),

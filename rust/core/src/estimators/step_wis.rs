@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use crate::estimators::about::StepSum;
 use crate::estimators::formula::{Ended, Estimated, Found};
-use crate::estimators::{About, Formula, step_is};
+use crate::estimators::{About, Estimator, Formula, step_is};
 use crate::number::block::{Block, Eight, Real};
 use crate::number::running_sum::Lanes;
 use crate::number::scaled::Scaled;
@@ -47,7 +47,7 @@ impl Formula for StepWis {
 
     #[inline(always)]
     fn value(ended: &Ended, _into: &mut PolicySums) -> Option<Scaled> {
-        Some(if ended.pass.is_influence() { ended.total_less_owed() } else { ended.total() })
+        Some(if ended.pass.is_influence() { ended.total_less_owed(Estimator::StepWis) } else { ended.total })
     }
 
     /// Σ_{t > T} γ^{t−1} R_t / D_t

@@ -51,7 +51,7 @@ impl Formula for Wdr {
 
     #[inline(always)]
     fn value(ended: &Ended, _into: &mut PolicySums) -> Option<Scaled> {
-        Some(if ended.pass.is_influence() { ended.total_less_owed() } else { ended.total() })
+        Some(if ended.pass.is_influence() { ended.total_less_owed(Estimator::Wdr) } else { ended.total })
     }
 
     /// Σ_{t > T} γ^{t−1} (A_t / D_t + B_t / D_{t−1})

@@ -143,9 +143,16 @@ impl Pass {
 pub struct Work {
     /// Of which estimator.
     pub estimator: Estimator,
+    /// True where a trajectory has a value, or an influence value: of all but blends.
+    pub has_values: bool,
 }
 
 impl Work {
+    /// Of an estimator.
+    pub fn new(estimator: Estimator) -> Self {
+        Self { estimator, has_values: !estimator.about().is_blend() }
+    }
+
     /// How many running sums of a trajectory it takes, eight lanes each.
     #[inline(always)]
     pub fn lanes(&self) -> usize {
@@ -179,7 +186,7 @@ impl Plan {
                 }
             }
         }
-        estimators.into_iter().map(|estimator| Work { estimator }).collect()
+        estimators.into_iter().map(Work::new).collect()
     }
 
     /// True where an estimator has something to do in a pass.

@@ -223,7 +223,6 @@ impl Engine {
         if self.shifts[p] {
             shift_transition_ratio(policy, state, rows, &mut self.previous_ratio);
         }
-        let room = Cell::new(std::mem::take(&mut self.room));
         let (mut done, blocks) = (0, rows.len / LANES);
         while done < blocks {
             let exponent = state.carry.exponent();
@@ -274,7 +273,7 @@ impl Engine {
                 tables: &self.tables,
                 own: &self.tables.policies[p],
                 previous_ratio: &self.previous_ratio,
-                room: &room,
+                room: Cell::new(Some(&mut self.room)),
             };
             let mut lanes = &mut state.lanes[..];
             for work in &self.work[p] {
@@ -291,7 +290,6 @@ impl Engine {
             }
             done += count;
         }
-        self.room = room.into_inner();
     }
 
     /// Ends a trajectory and adds it to the sums.
@@ -313,7 +311,7 @@ impl Engine {
                 steps: open.steps,
                 episodes: self.tables.episodes,
                 sums: &[],
-                owed: &[],
+                total: Scaled::ZERO,
                 tables,
                 arch,
             };
@@ -321,7 +319,9 @@ impl Engine {
             self.values.clear();
             for (index, work) in self.work[p].iter().enumerate() {
                 (ended.sums, lanes) = lanes.split_at(work.lanes());
-                ended.owed = tables.owed(work.estimator);
+                if work.has_values {
+                    ended.total = ended.sums.iter().fold(Scaled::ZERO, |sum, lanes| sum + lanes.total());
+                }
                 let Some(value) = work.estimator.value(&ended, sums) else {
                     self.values.push(Scaled::ZERO);
                     continue;

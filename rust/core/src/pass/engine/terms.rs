@@ -49,7 +49,7 @@ pub struct Fold<'a> {
     pub(super) tables: &'a Tables,
     pub(super) own: &'a PolicyTables,
     pub(super) previous_ratio: &'a [f64],
-    pub(super) room: &'a Cell<Vec<Eight>>,
+    pub(super) room: Cell<Option<&'a mut Vec<Eight>>>,
 }
 
 impl<'a> Fold<'a> {
@@ -133,9 +133,10 @@ impl<'a> Fold<'a> {
     pub fn each(&self, term: &impl Term, table: Table, mut take: impl FnMut(Run)) {
         match self.scaled {
             None => {
-                let mut room = self.room.take();
-                self.piece.each(term, self.table(table), &mut room, take);
-                self.room.set(room);
+                if let Some(room) = self.room.take() {
+                    self.piece.each(term, self.table(table), room, take);
+                    self.room.set(Some(room));
+                }
             }
             Some(c) => each_scaled(self.piece, 0, c, term, self.table(table), &mut take),
         }
