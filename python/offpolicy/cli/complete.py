@@ -40,17 +40,17 @@ def brought(hook: str) -> Completer:
     def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from offpolicy.extensions.plugins import registry
 
-        found = {name for plugin in registry().load_all() for name in plugin.brings.get(hook, {})}
-        return [CompletionItem(name) for name in starting(sorted(found), incomplete)]
+        return [CompletionItem(name) for name in starting(sorted(registry().names(hook)), incomplete)]
 
     return complete
 
 
 def experiments(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the experiments of the paper, and `all`."""
-    from offpolicy.experiments.reproduction import PAPER
+    """Return the experiments that plugins bring, and `all`."""
+    from offpolicy.extensions.plugins import registry
 
-    return [CompletionItem(name) for name in starting((*PAPER, "all"), incomplete)]
+    known = (*registry().names("offpolicy_experiments"), "all")
+    return [CompletionItem(name) for name in starting(known, incomplete)]
 
 
 def starting(names: Iterable[str], incomplete: str) -> list[str]:

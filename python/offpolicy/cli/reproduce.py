@@ -49,7 +49,7 @@ def reproduce(name: str, out: Path, options: dict[str, Any], evidence: bool, as_
         raise click.UsageError("--set belongs to one experiment, not to all")
     if settings["quick"] and settings["runs"] is not None:
         raise click.UsageError("give --runs or --quick, not both")
-    names = list(reproduction.PAPER) if name == ALL else [name]
+    names = reproduction.names() if name == ALL else [name]
     for each in names:
         reproduction.check(each, out / each, settings["resume"])
     results = []

@@ -10,12 +10,14 @@ import numpy as np
 import offpolicy as op
 import polars as pl
 import pytest
+from installed import install_studies
 from offpolicy.cli import main
-from offpolicy.experiments import kdd98, reproduction, runs
+from offpolicy.experiments import runs
 from offpolicy.models.fitters.factored import Factored
 from offpolicy.models.fitters.recurrent import Recurrent
 from offpolicy.policies import Mixture
 from offpolicy_kdd98 import FEATURES, Kdd98
+from offpolicy_paper import kdd98, studies
 
 SEED = 7
 H = 22
@@ -237,7 +239,7 @@ def epochs(monkeypatch):
 
 
 def test_quick_spares_the_preparation_and_says_so(small, epochs, monkeypatch, tmp_path, capsys):
-    whole = reproduction.PAPER["kdd98"]
+    whole = studies.kdd98_study()
     assert (whole.make, whole.make_quick) == (kdd98.experiment, kdd98.quick_experiment)
 
     def few(**options):
@@ -245,7 +247,7 @@ def test_quick_spares_the_preparation_and_says_so(small, epochs, monkeypatch, tm
         assert made.rollouts == kdd98.QUICK_ROLLOUTS < kdd98.ROLLOUTS
         return replace(made, episodes=20, rollouts=50)
 
-    monkeypatch.setattr(reproduction, "PAPER", {"kdd98": replace(whole, make_quick=few, quick=2)})
+    install_studies(monkeypatch, {"kdd98": replace(whole, make_quick=few, quick=2)})
     assert main(["reproduce", "kdd98", "--quick", "--workers", "1", "--out", str(tmp_path)]) == 0
     assert epochs == [kdd98.QUICK_EPOCHS]
     said = "π_train of 3 epochs instead of 30, its truth by 5,000 roll-outs instead of 50,000"

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from offpolicy.experiments import sailing
-from offpolicy.experiments.errors import Errors
-from offpolicy.experiments.splits import ALPHAS
 from offpolicy.policies import Mixture
+from offpolicy_paper import sailing
+from offpolicy_paper.errors import Errors
+from offpolicy_paper.splits import ALPHAS
 
 
 def small_experiment(**options):

@@ -15,11 +15,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-
 from offpolicy.annotation.annotate import annotate
 from offpolicy.annotation.side_by_side import values_of
-from offpolicy.evaluation.estimators import WEIGHTED
-from offpolicy.evaluation.evaluate import NoWeightError, evaluate
+from offpolicy.experiments.estimates import cut, estimated
 from offpolicy.logs.columns import Columns, PolicyColumns
 from offpolicy.policies import Mixture
 from offpolicy.protocols import Domain, ModelFitter, Policy
@@ -123,28 +121,3 @@ def with_ratios(log: pl.DataFrame, alphas: Sequence[float], prefix: str = "") ->
     """The log with ρ_t of (1-α)π + απ0 in a column for each α, named by it; `target_prob` is that of π."""
     rho = pl.col("target_prob") / pl.col("behavior_prob")
     return log.with_columns(((1 - alpha) * rho + alpha).alias(f"{prefix}{alpha}") for alpha in alphas)
-
-
-def cut(log: pl.DataFrame, episodes: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The first episodes, and the others."""
-    rows = int(log["episode"].search_sorted(episodes, side="left"))
-    return log[:rows], log[rows:]
-
-
-def estimated(
-    log: pl.DataFrame, policies: dict[str, PolicyColumns], estimators: Sequence[str], settings: dict[str, Any]
-) -> dict[tuple[str, str], float]:
-    """By policy and estimator. Steps from which on no trajectory has any weight count 0 in a weighted estimate."""
-    try:
-        ev = evaluate(log, policies=policies, estimators=estimators, diagnostics=False, **settings)
-    except NoWeightError as error:
-        plain = [name for name in estimators if name not in WEIGHTED]
-        found = estimated(log, policies, plain, settings) if plain else {}
-        others = {name: names for name, names in policies.items() if name != error.policy}
-        weighted = [name for name in estimators if name in WEIGHTED]
-        found |= estimated(log, others, weighted, settings) if others else {}
-        before = log.filter(pl.col("step") < error.step - 1).drop("terminal", strict=False)  # it ends there by choice
-        only = {error.policy: policies[error.policy]}
-        none = {(error.policy, name): 0.0 for name in weighted}
-        return found | (estimated(before, only, weighted, settings) if before.height else none)
-    return {(each.policy, each.estimator): each.value for each in ev.estimates if each.value is not None}

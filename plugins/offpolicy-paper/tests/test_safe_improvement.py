@@ -7,9 +7,9 @@ import offpolicy as op
 import polars as pl
 import pytest
 from offpolicy.drivers.mixtures import ALPHAS, SPLITS
-from offpolicy.experiments import safe_improvement
-from offpolicy.experiments.safe_improvement import CAUTIONS, ESTIMATORS, PANELS, RULES, Gains
 from offpolicy.policies import Mixture
+from offpolicy_paper import safe_improvement
+from offpolicy_paper.safe_improvement import CAUTIONS, ESTIMATORS, PANELS, RULES, Gains
 
 SIZES = (20, 40)
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
 from offpolicy.experiments.claims import Claim
-from offpolicy.experiments.errors import Errors
-from offpolicy.experiments.split_claims import RIVALS, baseline, best_split, ends
-from offpolicy.experiments.splits import ALPHAS, Splits
 from offpolicy.extensions import plugins
 from offpolicy.protocols import Floats, Policy, States
 from offpolicy.simulation.rollouts import draw
+
+from offpolicy_paper.errors import Errors
+from offpolicy_paper.split_claims import RIVALS, baseline, best_split, ends
+from offpolicy_paper.splits import ALPHAS, Splits
 
 #: π(a|s) of states, the numbers of the starts that they come from, and their step.
 Probabilities = Callable[[States, NDArray[np.int64], int], Floats]

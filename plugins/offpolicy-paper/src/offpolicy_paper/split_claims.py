@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from offpolicy.experiments.claims import Claim, better, every
-from offpolicy.experiments.errors import Errors
-from offpolicy.experiments.splits import ALPHAS
+
+from offpolicy_paper.errors import Errors
+from offpolicy_paper.splits import ALPHAS
 
 #: What DR and DR-bsl are compared with.
 RIVALS = ("step-is", "step-wis")

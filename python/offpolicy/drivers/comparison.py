@@ -25,7 +25,7 @@ from offpolicy.drivers.arguments import described
 from offpolicy.errors import OffPolicyError
 from offpolicy.evaluation.estimators import BLENDED, NEEDS
 from offpolicy.evaluation.evaluate import evaluate
-from offpolicy.experiments.splits import cut, estimated
+from offpolicy.experiments.estimates import cut, estimated
 from offpolicy.logs.columns import Columns, PolicyColumns
 from offpolicy.protocols import Domain, ModelFitter, Policy
 

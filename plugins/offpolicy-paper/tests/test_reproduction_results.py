@@ -6,8 +6,9 @@ import math
 import re
 
 import pytest
-from offpolicy.experiments.figures import LOOKS, gain_look, in_words
-from offpolicy.experiments.reproduction import PAPER
+from offpolicy.experiments.figures import LOOKS, in_words
+from offpolicy.extensions import plugins
+from offpolicy_paper.gains_figure import gain_look
 from places import ROOT
 
 FOLDER = ROOT / "docs" / "reproduction"
@@ -71,4 +72,4 @@ def test_full_size_is_the_papers():
     for file in RESULTS:
         result = json.loads(file.read_text())
         if file.parent.name == result["experiment"]:
-            assert result["runs"] == PAPER[result["experiment"]].runs
+            assert result["runs"] == plugins.study(result["experiment"]).runs

@@ -28,7 +28,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-
 from offpolicy.annotation.annotate import annotate
 from offpolicy.annotation.side_by_side import values_of
 from offpolicy.annotation.tabulation import exact_table
@@ -38,13 +37,15 @@ from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.evaluate import evaluate
 from offpolicy.evaluation.result import Evaluation
 from offpolicy.experiments.claims import Claim, every, greater, no_less
-from offpolicy.experiments.mountain_car import rolled, spread_starts
+from offpolicy.experiments.estimates import cut
 from offpolicy.experiments.runs_file import Run
-from offpolicy.experiments.splits import cut, with_ratios
 from offpolicy.extensions import plugins
 from offpolicy.logs.columns import Columns, PolicyColumns
 from offpolicy.policies import Mixture
 from offpolicy.protocols import Domain, Floats, ModelFitter, Policy
+
+from offpolicy_paper.mountain_car import rolled, spread_starts
+from offpolicy_paper.splits import with_ratios
 
 SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
 CAUTIONS = (0.0, 1.0, 2.0)

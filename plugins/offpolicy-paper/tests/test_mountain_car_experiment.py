@@ -7,12 +7,14 @@ import numpy as np
 import offpolicy as op
 import polars as pl
 import pytest
+from installed import install_studies
 from offpolicy.cli import main
-from offpolicy.experiments import mountain_car, reproduction
-from offpolicy.experiments.errors import TWO_FOLD, Errors
-from offpolicy.experiments.mountain_car import experiment, true_value
-from offpolicy.experiments.splits import ALPHAS
+from offpolicy.experiments import reproduction
 from offpolicy.policies import Mixture
+from offpolicy_paper import mountain_car, studies
+from offpolicy_paper.errors import TWO_FOLD, Errors
+from offpolicy_paper.mountain_car import experiment, true_value
+from offpolicy_paper.splits import ALPHAS
 
 SIZES = (5, 50, 95)
 
@@ -133,8 +135,8 @@ def test_claims_follow_the_runs():
 
 @pytest.fixture
 def small_paper(monkeypatch):
-    paper = replace(reproduction.PAPER["mountain-car"], make=small_experiment, quick=3)
-    monkeypatch.setattr(reproduction, "PAPER", {"mountain-car": paper})
+    small = replace(studies.mountain_car_study(), make=small_experiment, quick=3)
+    install_studies(monkeypatch, {"mountain-car": small})
 
 
 def files_of(folder):

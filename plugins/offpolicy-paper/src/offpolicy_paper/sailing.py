@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
 from offpolicy.experiments.claims import Claim, as_good, better, every
-from offpolicy.experiments.errors import TWO_FOLD, Errors
-from offpolicy.experiments.split_claims import baseline, best_split, ends
-from offpolicy.experiments.splits import ALPHAS, Splits
 from offpolicy.extensions import plugins
 from offpolicy.protocols import Policy
+
+from offpolicy_paper.errors import TWO_FOLD, Errors
+from offpolicy_paper.split_claims import baseline, best_split, ends
+from offpolicy_paper.splits import ALPHAS, Splits
 
 SIZES = (5, 50, 500, 1000, 1500, 2000, 2450, 2495)
 RUNS = 4000
