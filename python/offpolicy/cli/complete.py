@@ -8,6 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from offpolicy.evaluation.estimators import ESTIMATORS
+from offpolicy.extensions.plugins import registry
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -38,8 +39,6 @@ def brought(hook: str) -> Completer:
     """Return a completer of what plugins bring through a hook; they are loaded when it is asked."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from offpolicy.extensions.plugins import registry
-
         return [CompletionItem(name) for name in starting(sorted(registry().names(hook)), incomplete)]
 
     return complete
@@ -47,8 +46,6 @@ def brought(hook: str) -> Completer:
 
 def experiments(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the experiments that plugins bring, and `all`."""
-    from offpolicy.extensions.plugins import registry
-
     known = (*registry().names("offpolicy_experiments"), "all")
     return [CompletionItem(name) for name in starting(known, incomplete)]
 

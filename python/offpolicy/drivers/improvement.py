@@ -224,9 +224,22 @@ class Improvement:
     def plot(self) -> Any:
         """An Altair chart: every candidate's gain, or its value, and score beside the behaviour policy."""
         imported("altair", extra="plot", to="draw the candidates")
-        from offpolicy.drivers.improvement_picture import picture
+        from offpolicy.drivers.improvement_picture import Choice, picture
 
-        return picture(self)
+        choice = Choice(
+            candidates=self.candidates,
+            winner=self.winner,
+            estimator=self.estimator,
+            bound=str(self.bound),
+            against=self.against,
+            require=self.require,
+            enough=at_least(self.require),
+            threshold=self.threshold,
+            highest=self.highest,
+            behavior_value=self.behavior.value,
+            behavior_bound=self.behavior.bound,
+        )
+        return picture(choice)
 
     def save(self, path: str | Path) -> list[Path]:
         """Writes the document (`.json`), the figure (`.svg`, `.png` or `.html`), or both into a folder.

@@ -20,11 +20,12 @@ from offpolicy import _core, hookspecs
 from offpolicy._util.scalars import text
 from offpolicy.errors import OffPolicyError, PluginError, UsageError
 from offpolicy.experiments.experiment import Study
-from offpolicy.extensions import builtin
 from offpolicy.logs.columns import suggestion
 from offpolicy.protocols import Domain, Generator, ModelFitter
 
+#: What `offpolicy` itself brings is a plugin too, found by its name like any other.
 BUILTIN = "builtin"
+OURS = EntryPoint(BUILTIN, "offpolicy.extensions.builtin", hookspecs.GROUP)
 #: What each hook brings, in words.
 KINDS = {
     "offpolicy_domains": "domain",
@@ -77,8 +78,8 @@ class Registry:
     """All plugins of this environment."""
 
     def __init__(self) -> None:
-        """Finds entry points; imports nothing but the built-ins."""
-        self.plugins = [Plugin(BUILTIN, "offpolicy", _core.__version__, module=builtin)]
+        """Find entry points; import nothing."""
+        self.plugins = [Plugin(BUILTIN, "offpolicy", _core.__version__, OURS)]
         for entry in sorted(entry_points(group=hookspecs.GROUP)):
             package = (entry.dist and entry.dist.name) or entry.value
             self.plugins.append(Plugin(entry.name, package, (entry.dist and entry.dist.version) or "", entry))

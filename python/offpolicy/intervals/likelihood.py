@@ -45,8 +45,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from offpolicy._util.exact_sums import exact_dot, exact_sum
 from offpolicy.folds import hash_of
-from offpolicy.intervals.exact_sums import exact_dot, exact_sum
 from offpolicy.intervals.normal import student_quantile
 from offpolicy.intervals.request import Ends, Request, WithheldError
 from offpolicy.intervals.rounding import rounding

@@ -105,16 +105,22 @@ def test_the_title_says_what_the_conclusion_says():
 
 @pytest.mark.parametrize(("against", "middle"), [("difference", "gain"), ("value", "value")])
 def test_a_wild_candidate_does_not_hide_the_others(against, middle):
-    from offpolicy.drivers.improvement_picture import limits
-
     best = op.improve(LOG, WALK, generator=SMALL, against=against)
-    low, high, cut = limits(best)
+    low, high, cut = axis(best)
     assert not cut
     assert low < best.candidates["score"].min() < best.candidates[middle].max() < high
     wild = best.candidates.with_columns(score=pl.when(pl.col("rank") == 6).then(-1e6).otherwise("score"))
-    low, high, cut = limits(replace(best, candidates=wild))
+    low, high, cut = axis(replace(best, candidates=wild))
     assert cut
     assert -1e3 < low < best.threshold < best.highest["score"] < high
+
+
+def axis(result):
+    """The ends of the axis of the figure, and whether it says that bars are cut."""
+    spec = result.plot().to_dict()
+    (low, high), *others = [layer["encoding"]["x"]["scale"]["domain"] for layer in spec["layer"]]
+    assert all(ends == [low, high] for ends in others)
+    return low, high, "bars that reach beyond the axis are cut" in spec["title"]["subtitle"]
 
 
 def test_it_reads_as_a_recommendation():

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offpolicy.protocols import Floats
+from offpolicy._util.arrays import Floats
 
 _AT_ONCE = 1 << 25
 _HALF = 27
@@ -24,7 +24,7 @@ def exact_sum(x: Floats) -> Fraction:
     """Σ x_i of finite floats.
 
     >>> import numpy as np
-    >>> from offpolicy.intervals.exact_sums import exact_sum
+    >>> from offpolicy._util.exact_sums import exact_sum
     >>> float(exact_sum(np.array([1e30, 1.0, -1e30])))
     1.0
     """
@@ -53,7 +53,7 @@ def sums_by(group: NDArray[Any], x: Floats, groups: int) -> Floats:
     """Return Σ x_i of each group from 0, each rounded once or twice, whatever the order.
 
     >>> import numpy as np
-    >>> from offpolicy.intervals.exact_sums import sums_by
+    >>> from offpolicy._util.exact_sums import sums_by
     >>> sums_by(np.array([0, 1, 0, 0]), np.array([1e15, 3.0, 0.3, -1e15]), 2)
     array([0.3, 3. ])
     """
