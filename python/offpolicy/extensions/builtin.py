@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from offpolicy.drivers.mixtures import Mixture
+from offpolicy.drivers.mixtures import Mixtures
 from offpolicy.hookspecs import hookimpl
 from offpolicy.models.fitters.factored import Factored
 from offpolicy.models.fitters.fqe import Fqe
@@ -30,4 +30,4 @@ def offpolicy_model_fitters() -> Mapping[str, Callable[..., ModelFitter]]:
 @hookimpl
 def offpolicy_candidate_policies() -> Mapping[str, Callable[..., Generator]]:
     """The generators of this package."""
-    return {"mixture": Mixture}
+    return {"mixture": Mixtures}

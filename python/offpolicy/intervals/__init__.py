@@ -48,8 +48,8 @@ from offpolicy.intervals import (
     shortfalls,
     skewed,
 )
-from offpolicy.intervals.interval import SIDES, Interval
 from offpolicy.intervals.request import Ends, Request, WithheldError
+from offpolicy.intervals.result import SIDES, Interval
 from offpolicy.intervals.rounding import no_spread
 
 __all__ = ["CHOICES", "METHODS", "SIDES", "Interval", "Method", "Request", "check", "interval"]

@@ -21,9 +21,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from offpolicy.intervals.interval import Interval
 from offpolicy.intervals.leave_one_out import MANY
 from offpolicy.intervals.request import Request
+from offpolicy.intervals.result import Interval
 
 AUTO = "auto"
 #: Effective sample size below which bounds for finite samples are taken; `t` is taken from `MANY` on.

@@ -128,7 +128,7 @@ def test_hook_offpolicy_model_fitters(install):
 def test_hook_offpolicy_candidate_policies(install):
     install("offpolicy-pond", GOOD)
     assert op.generator("pond-propose", share=0.2).share == 0.2
-    assert type(op.generator("mixture")).__name__ == "Mixture"
+    assert type(op.generator("mixture")).__name__ == "Mixtures"
 
 
 def test_hook_offpolicy_experiments(install):
@@ -321,7 +321,7 @@ def test_a_built_in_name_stays_ours_and_the_clash_is_told(install):
     install(
         "offpolicy-thief", HEAD + '\n@hookimpl\ndef offpolicy_candidate_policies():\n    return {"mixture": Propose}\n'
     )
-    assert type(op.generator("mixture")).__name__ == "Mixture"
+    assert type(op.generator("mixture")).__name__ == "Mixtures"
     assert listed("thief")["warnings"] == [
         "generator 'mixture' is not used: plugin 'builtin' of offpolicy has that name first"
     ]

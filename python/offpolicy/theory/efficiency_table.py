@@ -13,7 +13,7 @@ from offpolicy.theory.dr import dr_bsl_variance, dr_variance, step_is_variance
 from offpolicy.theory.mdp import MDP
 from offpolicy.theory.step_wis import step_wis_variance
 from offpolicy.theory.trajectory_is import is_variance, wis_variance
-from offpolicy.theory.value import q_values
+from offpolicy.theory.values import q_values
 from offpolicy.theory.wdr import wdr_variance
 
 SCHEMA = {
