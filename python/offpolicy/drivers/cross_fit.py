@@ -22,7 +22,6 @@ from offpolicy._util import scalars
 from offpolicy._util.polars_calls import naming_the_log
 from offpolicy._util.probabilities import renormalised
 from offpolicy.annotation.annotator import MODELLED
-from offpolicy.annotation.side_by_side import values_of
 from offpolicy.annotation.transition_ratio import RatioOfFolds
 from offpolicy.drivers.arguments import (
     behavior_of,
@@ -58,7 +57,7 @@ from offpolicy.logs.reading import steady
 from offpolicy.logs.sort import tidy
 from offpolicy.logs.sources import Source, open_log
 from offpolicy.models.behavior import behavior_columns
-from offpolicy.protocols import Model, ModelFitter, Policy, Setting
+from offpolicy.protocols import Model, ModelFitter, Policy, Setting, values_of
 
 
 @naming_the_log

@@ -23,7 +23,6 @@ import polars as pl
 from offpolicy._util.probabilities import Tally
 from offpolicy.annotation.annotate import annotate
 from offpolicy.annotation.annotated_logs import remember, tallies_of
-from offpolicy.annotation.side_by_side import values_of
 from offpolicy.annotation.transition_ratio import unknown_ratio
 from offpolicy.drivers.lower_bound import LowerBound
 from offpolicy.evaluation.estimators import NEEDS
@@ -35,7 +34,7 @@ from offpolicy.extensions import plugins
 from offpolicy.folds import split
 from offpolicy.logs.columns import Columns, PolicyColumns
 from offpolicy.policies import Mixture
-from offpolicy.protocols import Candidate, ModelFitter, Policy, Setting, ValueModel
+from offpolicy.protocols import Candidate, ModelFitter, Policy, Setting, ValueModel, values_of
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,13 @@ import polars as pl
 
 from offpolicy.annotation.annotate import annotate
 from offpolicy.annotation.annotator import MODELLED
-from offpolicy.annotation.side_by_side import values_of
 from offpolicy.drivers.arguments import described
 from offpolicy.errors import OffPolicyError
 from offpolicy.evaluation.estimators import BLENDED, NEEDS
 from offpolicy.evaluation.evaluate import evaluate
 from offpolicy.experiments.splits import cut, estimated
 from offpolicy.logs.columns import Columns, PolicyColumns
-from offpolicy.protocols import Domain, ModelFitter, Policy
+from offpolicy.protocols import Domain, ModelFitter, Policy, values_of
 
 #: Marks the streams of random numbers of the truth: runs have one number, these have two.
 TRUTH = 0

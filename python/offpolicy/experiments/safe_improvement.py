@@ -30,8 +30,6 @@ import numpy as np
 import polars as pl
 
 from offpolicy.annotation.annotate import annotate
-from offpolicy.annotation.side_by_side import values_of
-from offpolicy.annotation.tabulation import exact_table
 from offpolicy.drivers.mixtures import ALPHAS, SPLITS
 from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate
@@ -43,8 +41,9 @@ from offpolicy.experiments.runs_file import Run
 from offpolicy.experiments.splits import cut, with_ratios
 from offpolicy.extensions import plugins
 from offpolicy.logs.columns import Columns, PolicyColumns
+from offpolicy.models.tabulation import exact_table
 from offpolicy.policies import Mixture
-from offpolicy.protocols import Domain, Floats, ModelFitter, Policy
+from offpolicy.protocols import Domain, Floats, ModelFitter, Policy, values_of
 
 SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
 CAUTIONS = (0.0, 1.0, 2.0)

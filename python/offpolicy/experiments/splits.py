@@ -17,12 +17,11 @@ import numpy as np
 import polars as pl
 
 from offpolicy.annotation.annotate import annotate
-from offpolicy.annotation.side_by_side import values_of
 from offpolicy.evaluation.estimators import WEIGHTED
 from offpolicy.evaluation.evaluate import NoWeightError, evaluate
 from offpolicy.logs.columns import Columns, PolicyColumns
 from offpolicy.policies import Mixture
-from offpolicy.protocols import Domain, ModelFitter, Policy
+from offpolicy.protocols import Domain, ModelFitter, Policy, values_of
 
 ALPHAS = (0.0, 0.25, 0.5, 0.75)
 ESTIMATORS = ("step-is", "step-wis", "dr", "dr-bsl")
