@@ -4,8 +4,8 @@ States are an (n, k) array with a column for each of `state_columns`; actions ar
 from 0 and is one number for all rows or an array of n.
 
 A class that names a protocol as its base inherits the defaults here; any other object with the same members works too.
-`KnownTransitions`, `BatchedValues`, `BatchedPolicy` and `TabulatedPolicy` are optional: whoever offers their methods is asked for less,
-or faster.
+`KnownTransitions`, `BatchedValues`, `BatchedPolicy` and `TabulatedPolicy` are optional: whoever offers their methods is
+asked for more, or answers faster.
 """
 
 from __future__ import annotations
