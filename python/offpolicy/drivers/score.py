@@ -62,7 +62,8 @@ class LowerBound:
 
     `symbol` is what a table calls the quantity that is bounded: the value V, or the gain.
 
-    >>>     >>> bound = LowerBound.chosen(caution=2.0)
+    >>> from offpolicy.drivers.score import LowerBound
+    >>> bound = LowerBound.chosen(caution=2.0)
     >>> print(bound, round(bound.confidence, 4), round(bound.corrected(10), 4))
     V - 2σ 0.9772 0.7725
     """

@@ -26,9 +26,9 @@ def check_fitter(
 ) -> None:
     """Raises a `ConformanceError` with everything that breaks the protocol of a model fitter; None is good news.
 
-    Fits to logs of `Walk`, or of a domain of yours, and asks the models as `annotate` and generators would. Where values
-    have `lookup_many`, it must give what they say when they are asked one by one. On `Walk` the value of a policy is
-    known: the model's must not be further from it than `accuracy`; None asks for no accuracy.
+    Fits to logs of `Walk`, or of a domain of yours, and asks the models as `annotate` and generators would. Where
+    values have `lookup_many`, it must give what they say when they are asked one by one. On `Walk` the value of a
+    policy is known: the model's must not be further from it than `accuracy`; None asks for no accuracy.
 
     >>> from offpolicy.testing import check_fitter
     >>> check_fitter("tabular")
