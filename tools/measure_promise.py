@@ -19,7 +19,7 @@ import offpolicy as op
 import polars as pl
 from improvement_problems import Problem, problems
 from offpolicy.drivers.improvement import at_least
-from offpolicy.drivers.lower_bound import LowerBound
+from offpolicy.drivers.score import LowerBound
 from promise_page import page
 
 SIZES = (100, 500, 2000)

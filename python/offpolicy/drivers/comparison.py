@@ -20,8 +20,8 @@ import polars as pl
 
 from offpolicy.annotation.annotate import annotate
 from offpolicy.annotation.annotator import MODELLED
-from offpolicy.annotation.side_by_side import values_of
 from offpolicy.drivers.arguments import described
+from offpolicy.drivers.split_log import Sides
 from offpolicy.errors import OffPolicyError
 from offpolicy.evaluation.estimators import BLENDED, NEEDS
 from offpolicy.evaluation.evaluate import evaluate
@@ -90,14 +90,13 @@ class Comparison:
     def _part(self, log: pl.DataFrame, size: int, part: int, fitter: ModelFitter) -> pl.DataFrame:
         """The episodes of a part, annotated with the model of the others."""
         first, last = (size * edge // self.folds for edge in (part, part + 1))
-        inside = pl.col("episode").is_between(first, last, closed="left")
-        model = fitter.fit(log.filter(~inside), self.domain)
-        values = values_of(model, list(self.policies.values()), self.domain.horizon, self.domain.discount)
-        mine, numbers = log.filter(inside), range(len(values))
+        sides = Sides.by_episodes(log, first, last, self.domain, threads=1)
+        values = sides.values(sides.fit(fitter), list(self.policies.values()))
+        numbers = range(len(values))
         together = [PolicyColumns(q_hat=f"q {i}", v_hat=f"v {i}") for i in numbers]  # looked up at once
-        mine = annotate(mine, model=values, columns=Columns.of(self.domain), into=together, threads=1)
         rewards = [PolicyColumns(r_hat=f"r {i}") for i in numbers]
-        return annotate(mine, model=values, columns=Columns.of(self.domain), into=rewards, threads=1)
+        annotated: pl.DataFrame = sides.annotated([*together, *rewards], values=[*values, *values])
+        return annotated
 
     def _call(self, called: str, log: pl.DataFrame, of: PolicyColumns) -> float:
         named = {role: name for role in ("target_prob", *MODELLED) if (name := getattr(of, role)) is not None}

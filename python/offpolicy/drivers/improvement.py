@@ -15,7 +15,7 @@ from offpolicy._util.files import write_json
 from offpolicy._util.optional import imported
 from offpolicy._util.printing import readable, whole_tables
 from offpolicy._util.visible import visible
-from offpolicy.drivers.lower_bound import LowerBound
+from offpolicy.drivers.score import LowerBound
 from offpolicy.errors import UsageError
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.evaluation.verdict import LEVELS, Verdict

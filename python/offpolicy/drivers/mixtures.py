@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from offpolicy._util.scalars import is_number
-from offpolicy.drivers.missing import missing_of
+from offpolicy.drivers.arguments import missing_of, read_fitter
 from offpolicy.errors import UsageError
-from offpolicy.extensions import plugins
 from offpolicy.folds import split
 from offpolicy.models.behavior_policy import behavior_policy
 from offpolicy.policies import Mixture
@@ -83,5 +82,4 @@ class Mixtures:
         return getattr(domain, "behavior", None) if self.behavior is None else self.behavior
 
     def _fitter(self) -> ModelFitter:
-        fitter = "tabular" if self.fitter is None else self.fitter
-        return plugins.fitter(fitter) if isinstance(fitter, str) else fitter
+        return read_fitter("tabular" if self.fitter is None else self.fitter)

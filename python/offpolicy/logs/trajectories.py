@@ -21,6 +21,7 @@ import polars as pl
 from offpolicy import _core
 from offpolicy._util import polars_calls
 from offpolicy._util.forked import check_not_forked
+from offpolicy._util.mixing import mixed
 from offpolicy._util.visible import visible
 from offpolicy.errors import TooLargeError, UsageError
 from offpolicy.evaluation.estimators import BLENDED
@@ -174,7 +175,7 @@ def _mixed(frame: pl.DataFrame, shares: Sequence[float]) -> pl.DataFrame:
         return frame
     rho: Floats = frame[_RATIO].to_numpy()
     for alpha in shares:
-        rho = (1 - alpha) * rho + alpha
+        rho = mixed(alpha, rho)
     return frame.with_columns(pl.Series(_RATIO, rho))
 
 

@@ -17,6 +17,7 @@ from places import ROOT
 GUIDE = (ROOT / "plugins" / "README.md").read_text()
 HOOKS = [name for name, thing in vars(hookspecs).items() if inspect.isfunction(thing) and name.startswith("offpolicy_")]
 PROTOCOLS = ["Policy", "ValueModel", "Model", "Setting", "Domain", "ModelFitter", "Generator", "KnownTransitions"]
+PROTOCOLS += ["BatchedValues", "BatchedPolicy", "TabulatedPolicy", "Aggregation"]
 
 HEAD = """
 from offpolicy.hookspecs import hookimpl

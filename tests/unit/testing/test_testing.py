@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import offpolicy as op
 import pytest
-from faulty import DOMAINS, FITTERS, GENERATORS, Counting, Learning, Table, Values, modelled, walk
+from faulty import DOMAINS, FITTERS, GENERATORS, Counting, Learning, Table, Values, modelled, right_lookup, valued, walk
 from offpolicy.policies import Uniform
 from offpolicy.testing import ConformanceError, Walk, check_domain, check_fitter, check_generator
 
@@ -33,6 +33,11 @@ def test_a_right_domain_passes(domain):
 
 def test_a_right_fitter_passes():
     check_fitter(Counting())
+
+
+def test_a_right_fitter_with_a_fast_look_up_passes():
+    check_fitter(valued(lookup_many=right_lookup))
+    check_fitter(valued(lookup_many=lambda self, questions, rows: [{}]))
 
 
 def test_a_right_fitter_that_tells_its_transitions_passes():
@@ -96,7 +101,7 @@ def test_every_rule_has_a_faulty_example():
     )
     assert of_domains <= set(DOMAINS)
     assert rules_in("transition_laws.py") <= set(DOMAINS) | set(FITTERS)
-    assert rules_in("fitters.py", "values.py") <= set(FITTERS)
+    assert rules_in("fitters.py", "values.py", "lookups.py") <= set(FITTERS)
     assert rules_in("generators.py") <= set(GENERATORS)
     assert len(of_domains) > 30
 

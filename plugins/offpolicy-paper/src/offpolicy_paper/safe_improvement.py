@@ -29,8 +29,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 from offpolicy.annotation.annotate import annotate
-from offpolicy.annotation.side_by_side import values_of
-from offpolicy.annotation.tabulation import exact_table
 from offpolicy.drivers.mixtures import ALPHAS, SPLITS
 from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate
@@ -41,8 +39,9 @@ from offpolicy.experiments.estimates import cut
 from offpolicy.experiments.runs_file import Run
 from offpolicy.extensions import plugins
 from offpolicy.logs.columns import Columns, PolicyColumns
+from offpolicy.models.tabulation import exact_table
 from offpolicy.policies import Mixture
-from offpolicy.protocols import Domain, Floats, ModelFitter, Policy
+from offpolicy.protocols import Domain, Floats, ModelFitter, Policy, values_of
 
 from offpolicy_paper.mountain_car import rolled, spread_starts
 from offpolicy_paper.splits import with_ratios

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from offpolicy._util.mixing import mixed
 from offpolicy.annotation.annotate import annotate
-from offpolicy.annotation.side_by_side import values_of
+from offpolicy.drivers.split_log import Sides
 from offpolicy.experiments.estimates import cut, estimated
 from offpolicy.logs.columns import Columns, PolicyColumns
 from offpolicy.policies import Mixture
@@ -91,12 +92,11 @@ class Splits:
         self, test: pl.DataFrame, rest: pl.DataFrame, targets: Sequence[Policy], estimators: Sequence[str]
     ) -> tuple[dict[str, list[float]], list[float]]:
         """Of each target: what the estimators say on `test` with the model of `rest`, and what the model says alone."""
-        horizon, discount = self.domain.horizon, self.domain.discount
-        values = values_of(self.fitter.fit(rest, self.domain), targets, horizon, discount)
+        sides = Sides(rest, test, self.domain, threads=1)
+        values = sides.values(sides.fit(self.fitter), targets)
         columns = [replace(ratio, q_hat=f"q {ratio.ratio}", v_hat=f"v {ratio.ratio}") for ratio in RATIOS]
         into = [replace(names, ratio=None) for names in columns]
-        test = annotate(test, model=values, columns=Columns.of(self.domain), into=into, threads=1)
-        cropped = self._cropped(test, columns, estimators)
+        cropped = self._cropped(sides.annotated(into, values=values), columns, estimators)
         first = rest.filter(pl.col("step") == 0).select(self.domain.state_columns).to_numpy()
         return cropped, [self._crop(float(value.v_hat(first, 0).mean())) for value in values]
 
@@ -120,4 +120,4 @@ class Splits:
 def with_ratios(log: pl.DataFrame, alphas: Sequence[float], prefix: str = "") -> pl.DataFrame:
     """The log with ρ_t of (1-α)π + απ0 in a column for each α, named by it; `target_prob` is that of π."""
     rho = pl.col("target_prob") / pl.col("behavior_prob")
-    return log.with_columns(((1 - alpha) * rho + alpha).alias(f"{prefix}{alpha}") for alpha in alphas)
+    return log.with_columns(mixed(alpha, rho).alias(f"{prefix}{alpha}") for alpha in alphas)

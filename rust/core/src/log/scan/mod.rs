@@ -20,7 +20,7 @@ use crate::log::ending::Ending;
 use crate::log::episode::{Head, Open};
 use crate::log::ids::{Id, Ids};
 use crate::log::problem::{Kind, Place, Problems};
-use crate::log::steps::Steps;
+use crate::log::steps::{self, Steps};
 use crate::pass::accumulators::Accumulators;
 use crate::pass::engine::Engine;
 use crate::pass::plan::Pass;
@@ -114,6 +114,13 @@ pub struct Partial {
     pub tails: Vec<Open>,
     /// Episodes that have begun in another file, as far as nobody knew.
     pub pieces: Pieces,
+}
+
+impl Partial {
+    /// The step that episodes begin with, as far as they have been seen.
+    fn first_step(&self) -> i64 {
+        steps::first_step(self.first_steps[0].is_some())
+    }
 }
 
 enum Current {
@@ -363,7 +370,7 @@ impl Scan {
 
     /// True if an episode may have this first step.
     fn may_begin(&self, first_step: i64) -> bool {
-        first_step == 0 || first_step == 1 && self.engine.plan.first_step != Some(0)
+        steps::may_begin(first_step, self.engine.plan.first_step)
     }
 
     /// True if an episode is known to cross files.

@@ -15,7 +15,7 @@ impl Scan {
         if let Some(place) = self.partial.ids.mixed() {
             self.problem(Kind::MixedIds, Some(place), None, None, None);
         }
-        let first = i64::from(self.partial.first_steps[0].is_none());
+        let first = self.partial.first_step();
         let (repeated, count) = self.partial.ids.repeated(EPISODES.max(self.engine.plan.problem_limit));
         self.partial.problems.more(Kind::Reappears, count - repeated.len() as u64);
         for (id, place) in repeated {
