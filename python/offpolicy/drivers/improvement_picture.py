@@ -12,11 +12,10 @@ import altair as alt
 import polars as pl
 
 from offpolicy.evaluation.plan import BEHAVIOR
+from offpolicy.figures import axis
 
 WIDTH, ROW = 560, 14
 INK, FAINT, PLAIN, CHOSEN = "#333333", "#bbbbbb", "#7c9cb8", "#c2410c"
-#: The axis goes beyond the middle half of all numbers by so many widths of it, at most.
-REACH = 3.0
 TOOLTIP = ("candidate", "value", "std_error", "gain", "gain_error", "score", "episodes", "ess", "verdict", "reason")
 
 
@@ -83,18 +82,10 @@ def shown(result: Choice) -> str:
 def limits(result: Choice) -> tuple[float, float, bool]:
     """The ends of the axis, and whether a bar goes beyond: a few wild candidates must not hide the others."""
     middle = shown(result)
-    numbers = pl.concat([result.candidates[middle], result.candidates["score"]]).drop_nulls()
     best = result.highest or {}
     own = [result.threshold, best.get(middle), best.get("score")]
     own += [result.behavior_bound] if result.against == "value" else []
-    must = [number for number in own if number is not None]
-    every = pl.Series([*numbers, *must], dtype=pl.Float64).sort()
-    lower, upper = every[every.len() // 4], every[-1 - every.len() // 4]
-    reach = REACH * (upper - lower)
-    low = min(*must, *every.filter(every >= lower - reach))
-    high = max(*must, *every.filter(every <= upper + reach))
-    margin = 0.03 * (high - low) or 1.0
-    return low - margin, high + margin, bool(every[0] < low or every[-1] > high)
+    return axis.limits([*result.candidates[middle], *result.candidates["score"]], own)
 
 
 def _behavior(result: Choice, scale: alt.Scale) -> list[Any]:
