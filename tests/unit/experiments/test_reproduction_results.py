@@ -10,7 +10,7 @@ from offpolicy.experiments.figures import LOOKS, gain_look, in_words
 from offpolicy.experiments.reproduction import PAPER
 from places import ROOT
 
-FOLDER = ROOT / "docs" / "reproduction"
+FOLDER = ROOT / "docs" / "results" / "reproduction"
 PAGE = (FOLDER / "README.md").read_text()
 RESULTS = sorted(FOLDER.glob("*/result.json"))
 
