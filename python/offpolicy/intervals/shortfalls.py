@@ -4,7 +4,8 @@ Percent of 95% intervals, and of 95% bounds from one side, that held the truth i
 docs/results/intervals/small-samples.md, which `python tools/measure_small_samples.py` makes; a column for each range of
 effective sample sizes that begins with one of `SIZES`. `averages` are `is`, `step-is` and `dr`, and stand for `dr-bsl`
 and `dr-v2`; `weighted` are `wis`, `step-wis` and `wdr`. `t, influence` is a `t` interval of a weighted estimator
-without its correction for small samples."""
+without its correction for small samples.
+"""
 
 from __future__ import annotations
 
