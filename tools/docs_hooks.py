@@ -35,7 +35,7 @@ FENCE = re.compile(r"^(```.*?^```)", re.MULTILINE | re.DOTALL)
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Replace names with a star in the navigation by the pages that match."""
     docs = Path(config.docs_dir)
-    pages = sorted(path.relative_to(docs).as_posix() for path in docs.rglob("*.md"))
+    pages = sorted((path.relative_to(docs).as_posix() for path in docs.rglob("*.md")), key=posixpath.splitext)
     pages += [f"project/{name}" for name in PROJECT if (ROOT / name).is_file()]
     listed = set(_names(config.nav))
     config.nav = _expanded(config.nav, pages, listed)
@@ -68,7 +68,10 @@ def _expanded(nav: list[Any], pages: list[str], listed: set[str]) -> list[Any]:
             listed.update(new)
             found += new
         elif isinstance(item, dict):
-            parts = {key: _expanded(value, pages, listed) if isinstance(value, list) else value for key, value in item.items()}
+            parts = {
+                key: _expanded(value, pages, listed) if isinstance(value, list) else value
+                for key, value in item.items()
+            }
             found += [{key: value} for key, value in parts.items() if value]
         else:
             found.append(item)
@@ -84,7 +87,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, uri in wanted.items():
         shown = uri.startswith("source/")
         level = InclusionLevel.NOT_IN_NAV if shown else InclusionLevel.INCLUDED
-        files.append(File.generated(config, uri, content=_listing(path) if shown else path.read_text(), inclusion=level))
+        files.append(
+            File.generated(config, uri, content=_listing(path) if shown else path.read_text(), inclusion=level)
+        )
     return files
 
 
@@ -153,7 +158,12 @@ def estimators() -> list[dict[str, Any]]:
 
     biased = registry.WEIGHTED | registry.TRUSTING | {"reg"}
     return [
-        {"id": name, "needs": registry.NEEDS[name], "unbiased": name not in biased, "weighted": name in registry.WEIGHTED}
+        {
+            "id": name,
+            "needs": registry.NEEDS[name],
+            "unbiased": name not in biased,
+            "weighted": name in registry.WEIGHTED,
+        }
         for name in registry.ESTIMATORS
     ]
 
@@ -166,7 +176,9 @@ def estimator_table() -> str:
         if not page.is_file():
             raise PluginError(f"the estimator {each['id']!r} has no page {page.relative_to(ROOT)}")
         needs = ", ".join(f"`{need}`" for need in each["needs"]) or "rewards alone"
-        rows.append(f"| [`{each['id']}`]({page.name}) | {summary(page)} | {needs} | {'yes' if each['unbiased'] else 'no'} |")
+        rows.append(
+            f"| [`{each['id']}`]({page.name}) | {summary(page)} | {needs} | {'yes' if each['unbiased'] else 'no'} |"
+        )
     return "\n".join(rows)
 
 

@@ -1,8 +1,8 @@
 """The code blocks of the documentation, and how they run.
 
-Blocks of one page share a namespace and a folder, in the order of the page. `python` blocks are executed, `sh` blocks are
-`offpolicy` commands, and a `text` block right after one of them is what it must print; a line of `…` alone stands for any
-lines. A comment before a block says what is special about it:
+Blocks of one page share a namespace and a folder, in the order of the page. `python` blocks are executed, `sh` blocks
+are `offpolicy` commands, and a `text` block right after one of them is what it must print; a line of `…` alone stands
+for any lines. A comment before a block says what is special about it:
 
     <!-- not run: the reason -->     it cannot run in a test
     <!-- exits with 1 -->            the command is refused, and what it says on stderr is shown
@@ -23,7 +23,8 @@ from places import ROOT
 
 #: Every page whose blocks run.
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "plugins" / "README.md"]
-LANGUAGES = ("python", "sh", "text", "toml", "json")
+RUN = ("python", "sh")
+LANGUAGES = (*RUN, "text", "toml", "json")
 COMMENT = re.compile(r"<!-- (not run|exits with)\b:? ?(.*?) -->", re.DOTALL)
 ANY = "…"
 
@@ -75,7 +76,7 @@ class Session:
 
     blocks: list[Block]
     folder: Path
-    names: dict[str, object] = field(default_factory=lambda: {"__name__": "page"})
+    names: dict[str, object] = field(default_factory=lambda: {"__name__": "__main__"})
     printed: list[str] = field(default_factory=list)
 
     def upto(self, number: int) -> str:
@@ -83,12 +84,13 @@ class Session:
         while len(self.printed) <= number:
             block = self.blocks[len(self.printed)]
             with contextlib.chdir(self.folder):
-                self.printed.append("" if block.reason else self._run(block))
+                runs = block.language in RUN and block.reason is None
+                self.printed.append(self._run(block) if runs else "")
         return self.printed[number]
 
     def _run(self, block: Block) -> str:
         if block.language == "python":
-            code = compile("\n" * (block.line - 1) + block.code, block.page, "exec")
+            code = compile("\n" * (block.line - 1) + block.code, block.page, "exec", dont_inherit=True)
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
                 exec(code, self.names)  # our own text, not data
