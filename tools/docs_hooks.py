@@ -2,8 +2,8 @@
 
 - A name with a star in the navigation of mkdocs.yml stands for the pages that match it and are not listed elsewhere.
 - `<!-- estimators -->` on a page becomes the table of all estimators, from the registry.
-- CHANGELOG.md and CONTRIBUTING.md appear in the folder `project`; a link to any other file outside `docs` leads to a
-  page that shows this file, so that the site is complete without a code host.
+- The changelog and the guide for authors of plugins are pages of the site too, where they are. A link to any other file
+  outside `docs` leads to a page that shows this file, so that the site is complete without a code host.
 - The build fails if a page loads anything from another host.
 """
 
@@ -24,8 +24,9 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
-#: Pages at the top of the repository that are pages of the site too.
-PROJECT = ("CHANGELOG.md", "CONTRIBUTING.md")
+DOCS = ROOT / "docs"
+#: Files outside `docs` that are pages of the site, by the names that they have there.
+PAGES = {"project/changelog.md": ROOT / "CHANGELOG.md", "guide/plugin-authors.md": ROOT / "plugins" / "README.md"}
 #: Highlighting by the ending of a file's name.
 LANGUAGES = {".py": "python", ".pyi": "python", ".rs": "rust", ".toml": "toml", ".md": "markdown"}
 LINK = re.compile(r"(?<!!)\[([^\]\n]*(?:\n[^\]\n]+)?)\]\(([^)\s#]+)(#[^)\s]*)?\)")
@@ -36,7 +37,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Replace names with a star in the navigation by the pages that match."""
     docs = Path(config.docs_dir)
     pages = sorted((path.relative_to(docs).as_posix() for path in docs.rglob("*.md")), key=posixpath.splitext)
-    pages += [f"project/{name}" for name in PROJECT if (ROOT / name).is_file()]
+    pages += [uri for uri, path in PAGES.items() if path.is_file()]
     listed = set(_names(config.nav))
     config.nav = _expanded(config.nav, pages, listed)
     return config
@@ -80,16 +81,13 @@ def _expanded(nav: list[Any], pages: list[str], listed: set[str]) -> list[Any]:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add a page for each file outside `docs` that a page links to."""
-    wanted = {ROOT / name: f"project/{name}" for name in PROJECT if (ROOT / name).is_file()}
-    for file in list(files.documentation_pages()):
-        for path in _outside(file.content_string, file.src_uri):
-            wanted.setdefault(path, _source_uri(path))
-    for path, uri in wanted.items():
-        shown = uri.startswith("source/")
-        level = InclusionLevel.NOT_IN_NAV if shown else InclusionLevel.INCLUDED
-        files.append(
-            File.generated(config, uri, content=_listing(path) if shown else path.read_text(), inclusion=level)
-        )
+    for uri, path in PAGES.items():
+        if path.is_file():
+            files.append(File.generated(config, uri, content=path.read_text()))
+    linked = {path for file in files.documentation_pages() for path in _outside(file.content_string, file.src_uri)}
+    for path in sorted(linked):
+        listing, hidden = _listing(path), InclusionLevel.NOT_IN_NAV
+        files.append(File.generated(config, _source_uri(path), content=listing, inclusion=hidden))
     return files
 
 
@@ -97,24 +95,28 @@ def _outside(markdown: str, uri: str) -> Iterator[Path]:
     """Yield the files outside `docs` to which a page links."""
     for match in LINK.finditer(FENCE.sub("", markdown)):
         path = _target(match[2], uri)
-        if path is not None and path.is_file() and path.name not in PROJECT:
+        if path is not None and path.is_file() and not path.is_relative_to(DOCS) and path not in PAGES.values():
             yield path
 
 
 def _target(link: str, uri: str) -> Path | None:
-    """Return where a link of a page leads in the repository, or None if it stays in `docs` or leaves the repository."""
+    """Return the file or folder to which a link of a page leads, or None if it is not in the repository."""
     if "://" in link or link.startswith(("/", "mailto:")):
         return None
-    if uri.startswith("project/"):
-        path = ROOT / link
-    else:
-        path = Path(os.path.normpath(ROOT / "docs" / posixpath.dirname(uri) / link))
-    outside = path.is_relative_to(ROOT) and not path.is_relative_to(ROOT / "docs")
-    return path if outside else None
+    page = PAGES.get(uri, DOCS / uri)
+    path = Path(os.path.normpath(page.parent / link))
+    return path if path.is_relative_to(ROOT) else None
 
 
 def _source_uri(path: Path) -> str:
     return f"source/{path.relative_to(ROOT).as_posix()}.md"
+
+
+def _page_of(path: Path) -> str:
+    """Return the name that a file of the repository has on the site."""
+    if path.is_relative_to(DOCS):
+        return path.relative_to(DOCS).as_posix()
+    return next((uri for uri, page in PAGES.items() if page == path), _source_uri(path))
 
 
 def _listing(path: Path) -> str:
@@ -136,17 +138,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     def linked(match: re.Match[str]) -> str:
         text, link, anchor = match[1], match[2], match[3] or ""
-        if uri.startswith("project/") and link.startswith("docs/"):
-            return f"[{text}]({posixpath.relpath(link.removeprefix('docs/'), 'project')}{anchor})"
         path = _target(link, uri)
-        if path is None:
-            inside = Path(config.docs_dir) / posixpath.dirname(uri) / link
-            return text if "://" not in link and inside.is_dir() else match[0]
-        name = path.relative_to(ROOT).as_posix()
-        target = f"project/{name}" if name in PROJECT else _source_uri(path)
-        if files.get_file_from_path(target) is None:
+        if path is None or not path.exists():
+            return match[0]  # MkDocs warns of what does not exist
+        target = _page_of(path)
+        if path.is_dir() or files.get_file_from_path(target) is None:
             return text
-        return f"[{text}]({posixpath.relpath(target, posixpath.dirname(uri) or '.')})"
+        return f"[{text}]({posixpath.relpath(target, posixpath.dirname(uri) or '.')}{anchor})"
 
     parts = FENCE.split(markdown)
     return "".join(part if part.startswith("```") else LINK.sub(linked, part) for part in parts)
@@ -172,7 +170,7 @@ def estimator_table() -> str:
     """Return the overview of all estimators; the equation and the summary are those of the estimator's own page."""
     rows = ["| id | what it is | needs | unbiased |", "|---|---|---|---|"]
     for each in estimators():
-        page = ROOT / "docs" / "estimators" / f"{each['id']}.md"
+        page = DOCS / "estimators" / f"{each['id']}.md"
         if not page.is_file():
             raise PluginError(f"the estimator {each['id']!r} has no page {page.relative_to(ROOT)}")
         needs = ", ".join(f"`{need}`" for need in each["needs"]) or "rewards alone"

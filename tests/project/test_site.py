@@ -50,6 +50,13 @@ def test_the_table_of_estimators_has_a_row_for_each():
     assert [re.match(r"\| \[`([\w-]+)`\]", row)[1] for row in rows] == list(ESTIMATORS)
 
 
+@pytest.mark.parametrize(
+    "word", ["tame, wild", "lane", "leader", "piece", "carried until", "k̂, k-hat", "e-value", "unit"]
+)
+def test_a_word_of_our_own_is_in_the_glossary(word):
+    assert re.search(rf"^(\w.*, )?{word}.*\n:   ", page("glossary.md"), re.MULTILINE)
+
+
 def test_every_promise_links_to_its_test():
     rows = page("guarantees.md").split("| promise |")[1].split("\n## ")[0].splitlines()
     promises = [line for line in rows if line.startswith("| ") and "](" in line]

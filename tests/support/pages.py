@@ -22,7 +22,10 @@ from cli import offpolicy
 from places import ROOT
 
 #: Every page whose blocks run.
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "plugins" / "README.md"]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "plugins/README.md") if (ROOT / name).is_file()),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 RUN = ("python", "sh")
 LANGUAGES = (*RUN, "text", "toml", "json")
 COMMENT = re.compile(r"<!-- (not run|exits with)\b:? ?(.*?) -->", re.DOTALL)
