@@ -82,8 +82,9 @@ def test_every_diagnostic_has_a_row():
 
 def test_every_fitter_has_a_row():
     for name in ("tabular", "kernel", "factored", "fqe", "recurrent"):
-        assert op.fitter(name)
+        made = type(op.fitter(name))
         assert f"\n| `{name}` |" in page("guide/models.md")
+        assert f"\n::: {made.__module__}.{made.__name__}\n" in REFERENCE
 
 
 def test_everything_of_the_theory_is_in_the_guide():
