@@ -50,17 +50,3 @@ def test_there_are_blocks_to_run():
 )
 def test_a_document_in_a_block_can_be_read(block):
     assert (tomllib.loads if block.language == "toml" else json.loads)(block.code)
-
-
-@pytest.mark.parametrize(
-    ("shown", "printed", "same"),
-    [
-        ("a\nb\n", "a  \nb\n", True),
-        ("a\n", "a\nb\n", False),
-        ("a\n…\nd\n", "a\nb\nc\nd\n", True),
-        ("a\n…\nd\n", "a\nb\nc\n", False),
-        ("a.c\n", "abc\n", False),
-    ],
-)
-def test_output_is_compared_line_by_line(shown, printed, same):
-    assert agrees(shown, printed) is same

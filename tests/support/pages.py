@@ -50,7 +50,7 @@ class Block:
 
 def blocks(path: Path) -> list[Block]:
     """Return the blocks of a page in their order; a `text` block that shows an output belongs to the one before."""
-    page = path.relative_to(ROOT).as_posix()
+    page = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
     found: list[Block] = []
     for line, language, code, before in _fences(path.read_text()):
         if language not in LANGUAGES:
