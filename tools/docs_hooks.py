@@ -1,7 +1,8 @@
 """Hooks of the documentation site: what is generated from the tree instead of written twice.
 
 - A name with a star in the navigation of mkdocs.yml stands for the pages that match it and are not listed elsewhere.
-- `<!-- estimators -->` on a page becomes the table of all estimators, from the registry.
+- `<!-- estimators -->` on a page becomes the table of all estimators, from the registry, and `<!-- hooks -->` that of all
+  hooks for plugins.
 - The changelog and the guide for authors of plugins are pages of the site too, where they are. A link to any other file
   outside `docs` leads to a page that shows this file, so that the site is complete without a code host.
 - The build fails if a page loads anything from another host.
@@ -129,12 +130,13 @@ def _listing(path: Path) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Fill in the table of estimators, and let links to files outside `docs` lead to the pages that show them."""
+    """Fill in the tables, and let links to files outside `docs` lead to the pages that show them."""
     uri = page.file.src_uri
     if uri.startswith("source/"):
         return markdown
-    if "<!-- estimators -->" in markdown:
-        markdown = markdown.replace("<!-- estimators -->", estimator_table())
+    for mark, table in TABLES.items():
+        if mark in markdown:
+            markdown = markdown.replace(mark, table())
 
     def linked(match: re.Match[str]) -> str:
         text, link, anchor = match[1], match[2], match[3] or ""
@@ -178,6 +180,19 @@ def estimator_table() -> str:
             f"| [`{each['id']}`]({page.name}) | {summary(page)} | {needs} | {'yes' if each['unbiased'] else 'no'} |"
         )
     return "\n".join(rows)
+
+
+def hook_table() -> str:
+    """Return the hooks through which packages add to `offpolicy`, with the first lines of their docstrings."""
+    from offpolicy import hookspecs
+
+    hooks = {name: hook for name, hook in vars(hookspecs).items() if name.startswith("offpolicy_")}
+    rows = [f"| `{name}` | {hook.__doc__.splitlines()[0]} |" for name, hook in hooks.items()]
+    return "\n".join(["| hook | brings |", "|---|---|", *rows])
+
+
+#: What is written in the place of a comment.
+TABLES = {"<!-- estimators -->": estimator_table, "<!-- hooks -->": hook_table}
 
 
 def summary(page: Path) -> str:
