@@ -1,8 +1,8 @@
 """Hooks of the documentation site: what is generated from the tree instead of written twice.
 
 - A name with a star in the navigation of mkdocs.yml stands for the pages that match it and are not listed elsewhere.
-- `<!-- estimators -->` on a page becomes the table of all estimators, from the registry, and `<!-- hooks -->` that of all
-  hooks for plugins.
+- `<!-- estimators -->` on a page becomes the table of all estimators, from the registry, and `<!-- hooks -->` that of
+  all hooks for plugins.
 - The changelog and the guide for authors of plugins are pages of the site too, where they are. A link to any other file
   outside `docs` leads to a page that shows this file, so that the site is complete without a code host.
 - The build fails if a page loads anything from another host.
