@@ -11,7 +11,7 @@ from offpolicy.extensions import plugins
 from offpolicy_paper.gains_figure import gain_look
 from places import ROOT
 
-FOLDER = ROOT / "docs" / "reproduction"
+FOLDER = ROOT / "docs" / "results" / "reproduction"
 PAGE = (FOLDER / "README.md").read_text()
 RESULTS = sorted(FOLDER.glob("*/result.json"))
 

@@ -40,8 +40,8 @@ SCHEMA = {
     "reason": pl.String,
 }
 
-#: What docs/improvement measured of bounds of the normal law with C = 3, by `against`: how often all of them held, at
-#: worst and in the median of problems and sizes, and how often a worse policy was recommended at worst.
+#: What docs/results/improvement measured of bounds of the normal law with C = 3, by `against`: how often all of them
+#: held, at worst and in the median of problems and sizes, and how often a worse policy was recommended at worst.
 MEASURED = {"difference": (0.74, 0.99, 0.0), "value": (0.94, 0.9975, 0.435)}
 
 
@@ -164,8 +164,8 @@ class Improvement:
         least, median, worse = MEASURED[self.against]
         if not certain:
             said.append(
-                f"measured with 3σ (docs/improvement), all held at once in {least:g} of logs at worst and {median:g} "
-                "in the median"
+                f"measured with 3σ (docs/results/improvement), all held at once in {least:g} of logs at worst and "
+                f"{median:g} in the median"
             )
         if self.against == "value":
             error = "of unknown size" if self.behavior.std_error is None else f"± {self.behavior.std_error:.2g}"

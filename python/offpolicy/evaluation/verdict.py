@@ -29,7 +29,7 @@ with the skewness γ of what the trajectories add to it:
                nothing in the log can tell its bias: it uses no weights, blends a model in as magic does, or takes a
                model's transitions for the true ones as dr-v2 does without P̂/P
 
-What the rules do on problems whose truth is known is in docs/verdict.
+What the rules do on problems whose truth is known is in docs/results/verdict.
 """
 
 from __future__ import annotations

@@ -142,7 +142,9 @@ def score(best, name):
 
 def test_a_promise_says_more_than_the_limit_only_where_it_holds_for_finite_samples():
     one = {"half": POLICIES["half"]}
-    measured = "measured with 3σ (docs/improvement), all held at once in 0.74 of logs at worst and 0.99 in the median"
+    measured = (
+        "measured with 3σ (docs/results/improvement), all held at once in 0.74 of logs at worst and 0.99 in the median"
+    )
     asymptotic, certain = by_policies(caution=3.0), by_policies(interval="betting", confidence=0.99)
     assert asymptotic.corrected_confidence == pytest.approx(1 - 4 * NormalDist().cdf(-3.0))
     limit = "a bound alone holds with confidence 0.9987 in the limit of many episodes (asymptotic)"
@@ -159,7 +161,7 @@ def test_a_promise_says_more_than_the_limit_only_where_it_holds_for_finite_sampl
 
 @pytest.mark.parametrize("against", MEASURED)
 def test_the_promise_tells_what_was_measured(against):
-    document = json.loads((ROOT / "docs" / "improvement" / "promise.json").read_text())
+    document = json.loads((ROOT / "docs" / "results" / "improvement" / "promise.json").read_text())
     rows = [row for row in document["rows"] if (row["rule"], row["bound"]) == (against, "C=3")]
     held = [row["held"] for row in rows]
     assert MEASURED[against] == (min(held), median(held), max(row["worse_of_worse"] for row in rows))
@@ -169,7 +171,7 @@ def test_the_promise_tells_what_was_measured(against):
 
 
 def test_bounds_for_finite_samples_held_as_often_as_they_promise():
-    document = json.loads((ROOT / "docs" / "improvement" / "promise.json").read_text())
+    document = json.loads((ROOT / "docs" / "results" / "improvement" / "promise.json").read_text())
     assert all(row["held"] >= row["promised"] for row in document["rows"] if row["bound"] == "betting")
 
 
