@@ -11,11 +11,12 @@ slower := "
     tests/unit/drivers/test_compare.py tests/unit/drivers/test_cross_fit.py
     tests/unit/evaluation/test_difference.py tests/unit/evaluation/test_propensity_score.py
     tests/unit/experiments
-    tests/unit/extensions/test_testing.py
+    tests/project/test_docs.py tests/project/test_pages.py tests/project/test_readme.py tests/project/test_site.py
     tests/unit/intervals/test_coverage.py tests/unit/intervals/test_finite_sample.py
     tests/unit/intervals/test_interval_choice.py tests/unit/intervals/test_interval_use.py
     tests/unit/logs/test_arrow_input.py tests/unit/logs/test_clusters.py tests/unit/logs/test_damaged_any_order.py
     tests/unit/models/test_fqe.py tests/unit/models/test_recurrent.py
+    tests/unit/testing/test_testing.py
     tests/unit/util/test_visible.py
 "
 
@@ -52,7 +53,7 @@ format:
 
 # build the documentation; every warning is an error
 docs:
-    mkdocs build --strict
+    NO_MKDOCS_2_WARNING=1 mkdocs build --strict
 
 # draw the pictures of the documentation again
 pictures:
