@@ -13,16 +13,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-States: TypeAlias = NDArray[Any]
-Actions: TypeAlias = NDArray[np.integer[Any]]
-Floats: TypeAlias = NDArray[np.float64]
-Step: TypeAlias = int | NDArray[np.integer[Any]]
+from offpolicy._util.arrays import Actions as Actions
+from offpolicy._util.arrays import Floats as Floats
+from offpolicy._util.arrays import States as States
+from offpolicy._util.arrays import Step as Step
+from offpolicy.simulation import rollouts
 
 
 @runtime_checkable
@@ -237,9 +238,7 @@ class Domain(Setting, Protocol):
 
     def simulate(self, policy: Policy, n: int, seed: int) -> pl.DataFrame:
         """The log of n episodes under a policy; see `offpolicy.simulation.rollouts` for its columns."""
-        from offpolicy.simulation.rollouts import simulate
-
-        return simulate(self, policy, n, seed)
+        return rollouts.simulate(self, policy, n, seed)
 
 
 @runtime_checkable

@@ -21,7 +21,7 @@ Bonferroni all m hold at once with probability
     at least max(0, 1 − m δ),    δ = Φ(−C) for V − Cσ
 
 whatever the candidates have in common, where each holds with probability 1 − δ. A finite-sample bound does. One of the
-normal law does in the limit of many trajectories: docs/improvement has how often it did in finite samples.
+normal law does in the limit of many trajectories: docs/results/improvement has how often it did in finite samples.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -26,13 +26,11 @@ from offpolicy._util.visible import visible
 from offpolicy.errors import TooLargeError, UsageError
 from offpolicy.evaluation.estimators import BLENDED
 from offpolicy.evaluation.plan import BEHAVIOR, Plan, Policy
+from offpolicy.logs.clusters import Clusters
 from offpolicy.logs.crossing import Crossing
 from offpolicy.logs.reading import Reading, Recount
 from offpolicy.logs.sources import Source
 from offpolicy.protocols import Floats
-
-if TYPE_CHECKING:
-    from offpolicy.logs.clusters import Clusters
 
 Made = TypeVar("Made")
 

@@ -32,7 +32,7 @@ const AHEAD: usize = 512;
 
 /// Consecutive rows of one episode.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct EpisodeRun {
     /// First row in the batch.
     pub start: usize,
     /// Number of rows.
@@ -59,7 +59,7 @@ pub struct Batch<'a> {
     /// Where the first row stands.
     pub place: Place,
     /// The rows by episode, from the first on; columns may go on behind the last of them.
-    pub runs: &'a [Run],
+    pub runs: &'a [EpisodeRun],
     /// Another episode follows the last run.
     pub complete: bool,
     /// The steps as logged.
@@ -187,7 +187,7 @@ impl Scan {
         let first_steps: Vec<i64> = batch.runs.iter().map(|run| batch.steps.get(run.start)).collect();
         let (mut rest, mut first_steps) = (batch.runs, first_steps.into_iter());
         while let [first, others @ ..] = rest {
-            let near = |run: &&Run| run.start + run.len <= first.start + AHEAD;
+            let near = |run: &&EpisodeRun| run.start + run.len <= first.start + AHEAD;
             let (group, later) = rest.split_at(1 + others.iter().take_while(near).count());
             let ordinary = self.are_ordinary(batch, group);
             for ((index, run), first_step) in group.iter().enumerate().zip(first_steps.by_ref()) {
@@ -262,7 +262,7 @@ impl Scan {
     }
 
     /// True if all values of some runs are allowed and of ordinary magnitude, or were when they were looked at before.
-    fn are_ordinary(&self, batch: &Batch, runs: &[Run]) -> bool {
+    fn are_ordinary(&self, batch: &Batch, runs: &[EpisodeRun]) -> bool {
         let (first, last) = (&runs[0], &runs[runs.len() - 1]);
         let (slots, columns) = (&self.engine.plan.slots[..], batch.columns);
         let rows = first.start..last.start + last.len;
@@ -270,7 +270,7 @@ impl Scan {
     }
 
     /// Looks at the values of a run; true if they are of ordinary magnitude.
-    fn inspect(&mut self, batch: &Batch, run: &Run) -> bool {
+    fn inspect(&mut self, batch: &Batch, run: &EpisodeRun) -> bool {
         let rows = run.start..run.start + run.len;
         let (slots, columns) = (&self.engine.plan.slots[..], batch.columns);
         let finding = inspect(slots, columns, rows);
@@ -280,7 +280,7 @@ impl Scan {
         finding.tame
     }
 
-    fn push_run(&mut self, batch: &Batch, run: &Run, first: i64, ordinary: bool, last: bool) {
+    fn push_run(&mut self, batch: &Batch, run: &EpisodeRun, first: i64, ordinary: bool, last: bool) {
         let place = Place { row: batch.place.row + run.start as u64, ..batch.place };
         let rows = run.start..run.start + run.len;
         let expected = match &self.current {
@@ -311,7 +311,7 @@ impl Scan {
         self.extend(batch, run, place, tame, last && !self.crosses(&run.id));
     }
 
-    fn extend(&mut self, batch: &Batch, run: &Run, place: Place, tame: bool, last: bool) {
+    fn extend(&mut self, batch: &Batch, run: &EpisodeRun, place: Place, tame: bool, last: bool) {
         if let Current::Open(open) = &self.current {
             self.check_length(open.steps, run.len as u64, open.next_step(), &run.id, place);
         }
