@@ -28,7 +28,7 @@ from offpolicy.annotation.transition_ratio import unknown_ratio
 from offpolicy.drivers.lower_bound import LowerBound
 from offpolicy.evaluation.estimators import NEEDS
 from offpolicy.evaluation.evaluate import evaluate
-from offpolicy.evaluation.passes import ProgressFunction
+from offpolicy.evaluation.options import ProgressFunction
 from offpolicy.evaluation.result import Evaluation
 from offpolicy.evaluation.verdict import Verdict
 from offpolicy.extensions import plugins

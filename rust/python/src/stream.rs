@@ -9,37 +9,41 @@ use pyo3::prelude::*;
 use crate::columns::{Columns, check_types};
 use crate::errors::shielded;
 use crate::imported::{failed, import, validate};
+use crate::job::Job;
 use crate::partial::Partial;
-use crate::workers::Job;
+use crate::runtime::Readers;
 
 /// A stream is the only source of its log.
 const SOURCE: u32 = 0;
 
 /// Scans a stream.
 #[pyfunction]
-#[pyo3(signature = (spec, pass_, normalisers, stream, log, threads, progress))]
-#[expect(clippy::too_many_arguments, reason = "a Python signature")]
+#[pyo3(signature = (job, stream, log, threads, progress))]
 pub fn scan_stream(
     py: Python<'_>,
-    spec: &str,
-    pass_: &str,
-    normalisers: Option<&[u8]>,
+    job: &Bound<'_, Job>,
     stream: &Bound<'_, PyAny>,
     log: u64,
     threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Partial> {
     shielded(|| {
-        let job = Job::new(spec, pass_, normalisers, threads, progress)?;
-        scan(py, &job, stream, log)
+        let readers = Readers::new(job.get(), threads, progress);
+        scan(py, job, &readers, stream, log)
     })
 }
 
-fn scan(py: Python<'_>, job: &Job, stream: &Bound<'_, PyAny>, log: u64) -> PyResult<Partial> {
+fn scan(
+    py: Python<'_>,
+    job: &Bound<'_, Job>,
+    readers: &Readers,
+    stream: &Bound<'_, PyAny>,
+    log: u64,
+) -> PyResult<Partial> {
     let reader = import(stream)?;
-    check_types(&job.spec, &reader.schema())?;
+    check_types(job.get().spec(), &reader.schema())?;
     let shared = Mutex::new((reader, 0));
-    let partial = job.run(py, |worker| {
+    let partial = readers.run(py, |worker| {
         loop {
             let (batch, row) = {
                 let Ok(mut guard) = shared.lock() else {

@@ -9,14 +9,12 @@ use std::time::Duration;
 use offpolicy_core::log::scan::{self, Join, Scan};
 use offpolicy_core::pass::engine::Engine;
 use offpolicy_core::pass::memory::Budget;
-use offpolicy_core::pass::normalisers::{Normalisers, Tables};
-use offpolicy_core::pass::plan::{Pass, Plan};
-use offpolicy_core::pass::stamp::Stamp;
-use offpolicy_core::pass::wire;
 use pyo3::prelude::*;
 
-use crate::columns::{Converter, Spec};
-use crate::errors::{Failure, bad_state, caught};
+use crate::columns::Converter;
+use crate::errors::{Failure, caught};
+use crate::job::Job;
+use crate::spec::Content;
 
 /// How often signals are looked at.
 const PULSE: Duration = Duration::from_millis(50);
@@ -30,7 +28,7 @@ pub struct Worker<'a> {
     /// Its own scratch memory.
     pub converter: Converter,
     /// What to read.
-    pub spec: &'a Spec,
+    pub spec: &'a Content,
     shared: &'a Shared,
 }
 
@@ -55,65 +53,34 @@ impl Worker<'_> {
     }
 }
 
-/// One pass of a plan.
-#[derive(Clone)]
-pub struct Job {
+/// The readers of one pass, which share a limit of memory.
+pub struct Readers<'a> {
     /// What to read and compute.
-    pub spec: Spec,
-    /// What its states are made for.
-    pub stamp: Stamp,
-    /// Which pass.
-    pub pass: Pass,
-    /// The tables made of what the first pass found, which all readers share …
-    tables: Tables,
-    /// … as they share the limit of memory, …
+    pub job: &'a Job,
     budget: Arc<Budget>,
-    /// … and whether it saw only values of ordinary magnitude.
-    tame: bool,
     /// Number of threads.
     pub threads: usize,
     /// Called with the rows read so far.
-    pub progress: Option<Arc<Py<PyAny>>>,
-}
-
-/// Normalisers as they travel, where they can be those of a plan.
-pub fn normalisers(bytes: &[u8], plan: &Plan) -> PyResult<Normalisers> {
-    let (kind, normalisers): (String, Normalisers) = wire::decode(bytes).map_err(bad_state)?;
-    if kind != Normalisers::KIND {
-        return Err(Failure::State("these bytes are no normalisers".to_owned()).into());
-    }
-    normalisers.check(plan).map_err(|why| Failure::State(format!("the state belongs elsewhere: {why}")))?;
-    Ok(normalisers)
+    progress: Option<Py<PyAny>>,
 }
 
 impl Job {
-    /// Reads the arguments that all scans share.
-    pub fn new(
-        spec: &str,
-        pass: &str,
-        normalisers: Option<&[u8]>,
-        threads: usize,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Self> {
-        let pass = serde_json::from_str(&format!("{pass:?}")).map_err(|error| Failure::Internal(error.to_string()))?;
-        let (stamp, spec) = (Stamp::new(&Spec::lasting(spec)?, pass, normalisers), Spec::parse(spec)?);
-        let normalisers = normalisers.map(|bytes| self::normalisers(bytes, &spec.plan)).transpose()?;
-        Ok(Self {
-            tame: normalisers.as_ref().is_some_and(|normalisers| normalisers.tame),
-            tables: Tables::new(&spec.plan, normalisers),
-            budget: Arc::new(Budget::new(spec.plan.memory)),
-            spec,
-            stamp,
-            pass,
-            threads: threads.clamp(1, MOST_THREADS),
-            progress: progress.map(Arc::new),
-        })
+    /// A reader for this pass, within a limit of memory.
+    pub fn scan(&self, budget: &Arc<Budget>) -> Scan {
+        let (tables, budget) = (self.tables.clone(), budget.clone());
+        Scan::new(Engine::with_tables(self.plan().clone(), self.pass, tables, budget), self.tame)
     }
 
-    /// A reader for this pass.
-    pub fn scan(&self) -> Scan {
-        let (tables, budget) = (self.tables.clone(), self.budget.clone());
-        Scan::new(Engine::with_tables(self.spec.plan.clone(), self.pass, tables, budget), self.tame)
+    /// The limit of memory, of which nothing has been taken.
+    pub fn budget(&self) -> Arc<Budget> {
+        Arc::new(Budget::new(self.plan().memory))
+    }
+}
+
+impl<'a> Readers<'a> {
+    /// So many of them.
+    pub fn new(job: &'a Job, threads: usize, progress: Option<Py<PyAny>>) -> Self {
+        Self { job, budget: job.budget(), threads: threads.clamp(1, MOST_THREADS), progress }
     }
 
     /// Runs `work` on every thread until each returns, and adds up what they read.
@@ -124,7 +91,7 @@ impl Job {
         let shared = Shared::default();
         let partials = py.detach(|| self.run_threads(&shared, &work))?;
         let mut join = shared.join.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut whole = self.scan();
+        let mut whole = self.job.scan(&self.budget);
         for partial in partials {
             whole.merge(&mut join, partial);
         }
@@ -142,8 +109,8 @@ impl Job {
                 let sender = sender.clone();
                 let worker = move || {
                     let result = caught(|| {
-                        let (scan, converter) = (self.scan(), Converter::default());
-                        let mut worker = Worker { scan, converter, spec: &self.spec, shared };
+                        let (scan, converter) = (self.job.scan(&self.budget), Converter::default());
+                        let mut worker = Worker { scan, converter, spec: self.job.spec(), shared };
                         work(&mut worker)?;
                         Ok(worker.scan.into_partial(Join::default()))
                     });
