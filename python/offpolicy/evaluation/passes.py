@@ -65,37 +65,33 @@ class Scanner:
         A log that is not what an earlier pass has read is refused.
         """
         try:
-            whole = self._read_once(plan, pass_, normalisers)
-            while len(self.source.names) > 1 and (found := whole.crossing()) is not None:
+            while True:
+                spec = replace(plan, crossing=self.crossing).spec()
+                job = _core.Job(spec, pass_, normalisers)
+                merger = _core.Merger(job)
+                if self.map is None:
+                    merger.add(self.source.scan(job, spec.names, self.threads, self.batch_rows, self._report()))
+                else:
+                    for tasks in self.source.rounds(spec.names):
+                        add_states(merger, tasks, self.map(partial(run_task, job), tasks), self.source.names)
+                if self.source.rows is not None:
+                    self.done += self.source.rows
+                    self._tell(0)
+                whole = merger.finish()
+                found = whole.crossing() if len(self.source.names) > 1 else None
+                if found is None:
+                    break
                 self.crossing = Crossing(tuple(found[0]), found[1])
                 self.readings += 1
-                whole = self._read_once(plan, pass_, normalisers)
         except OffPolicyError as error:
+            if isinstance(error, UnreadableError) and self.reading is not None:
+                error = ChangedLogError(self.source.name, f"it was read before, and now {error}")
             raise self.source.in_users_terms(error) from None
         reading = Reading.of(whole)
         if self.reading is not None:
             self.reading.check(reading, self.source.name)
         self.reading = self.reading or reading
         return whole
-
-    def _read_once(self, plan: Plan, pass_: _core.Pass, normalisers: _core.Normalisers | None = None) -> _core.Whole:
-        spec = replace(plan, crossing=self.crossing).spec()
-        job, names = _core.Job(spec, pass_, normalisers), spec.names
-        merger = _core.Merger(job)
-        try:
-            if self.map is None:
-                merger.add(self.source.scan(job, names, self.threads, self.batch_rows, self._report()))
-            else:
-                for tasks in self.source.rounds(names):
-                    add_states(merger, tasks, self.map(partial(run_task, job), tasks), self.source.names)
-        except UnreadableError as error:
-            if self.reading is None:
-                raise
-            raise ChangedLogError(self.source.name, f"it was read before, and now {error}") from None
-        if self.source.rows is not None:
-            self.done += self.source.rows
-            self._tell(0)
-        return merger.finish()
 
     def _report(self) -> Callable[[int], None] | None:
         return None if self.progress is None else self._tell

@@ -130,40 +130,31 @@ pub fn scan_parquet(
 ) -> PyResult<Partial> {
     shielded(|| {
         let readers = Readers::new(job.get(), threads, progress);
-        scan(py, job, &readers, files, batch_rows.unwrap_or(BATCH))
-    })
-}
-
-fn scan(
-    py: Python<'_>,
-    job: &Bound<'_, Job>,
-    readers: &Readers,
-    files: Vec<Asked>,
-    batch_rows: usize,
-) -> PyResult<Partial> {
-    let (mut sources, mut units, mut extents) = (vec![], vec![], vec![]);
-    for (path, index, groups, before) in files {
-        let source = Source::open(path, index, Some(before))?;
-        check_types(job.get().spec(), source.metadata.schema()).map_err(|why| in_file(&source, why))?;
-        let own = cut(&source, sources.len(), groups);
-        let rows = own.iter().map(|unit| unit.rows.max(0).cast_unsigned()).sum();
-        let row = own.first().map_or(0, |unit| unit.row);
-        extents.push(Extent { source: index, log: source.identity.content(), row, rows });
-        units.extend(own);
-        sources.push(source);
-    }
-    let next = AtomicUsize::new(0);
-    let partial = readers.run(py, |worker| {
-        worker.scan.adds_bits = false;
-        while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let source = &sources[unit.source];
-            if !guarded(&source.path, || read(worker, source, unit, batch_rows))? {
-                break;
-            }
+        let batch_rows = batch_rows.unwrap_or(BATCH);
+        let (mut sources, mut units, mut extents) = (vec![], vec![], vec![]);
+        for (path, index, groups, before) in files {
+            let source = Source::open(path, index, Some(before))?;
+            check_types(job.get().spec(), source.metadata.schema()).map_err(|why| in_file(&source, why))?;
+            let own = cut(&source, sources.len(), groups);
+            let rows = own.iter().map(|unit| unit.rows.max(0).cast_unsigned()).sum();
+            let row = own.first().map_or(0, |unit| unit.row);
+            extents.push(Extent { source: index, log: source.identity.content(), row, rows });
+            units.extend(own);
+            sources.push(source);
         }
-        Ok(())
-    })?;
-    Ok(Partial::new(job, extents, partial))
+        let next = AtomicUsize::new(0);
+        let partial = readers.run(py, |worker| {
+            worker.scan.adds_bits = false;
+            while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let source = &sources[unit.source];
+                if !guarded(&source.path, || read(worker, source, unit, batch_rows))? {
+                    break;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(Partial::new(job, extents, partial))
+    })
 }
 
 fn in_file(source: &Source, why: Failure) -> Failure {

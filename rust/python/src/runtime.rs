@@ -1,7 +1,7 @@
 //! Threads that read units of a log, while the calling thread watches for signals and reports progress.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -53,6 +53,9 @@ impl Worker<'_> {
     }
 }
 
+/// What a thread has read, or why it could not.
+type Answer = Result<scan::Partial, Failure>;
+
 /// The readers of one pass, which share a limit of memory.
 pub struct Readers<'a> {
     /// What to read and compute.
@@ -89,7 +92,33 @@ impl<'a> Readers<'a> {
         F: Fn(&mut Worker) -> Result<(), Failure> + Sync,
     {
         let shared = Shared::default();
-        let partials = py.detach(|| self.run_threads(&shared, &work))?;
+        let read = |sender: Sender<Answer>| {
+            let result = caught(|| {
+                let (scan, converter) = (self.job.scan(&self.budget), Converter::default());
+                let mut worker = Worker { scan, converter, spec: self.job.spec(), shared: &shared };
+                work(&mut worker)?;
+                Ok(worker.scan.into_partial(Join::default()))
+            });
+            // The receiver outlives the scope.
+            let _ = sender.send(result.unwrap_or_else(|why| Err(Failure::Internal(why))));
+        };
+        let partials = py.detach(|| {
+            let (sender, receiver) = channel();
+            thread::scope(|scope| {
+                let mut started = 0;
+                for _ in 0..self.threads {
+                    let (sender, read) = (sender.clone(), &read);
+                    match thread::Builder::new().spawn_scoped(scope, move || read(sender)) {
+                        Ok(_) => started += 1,
+                        Err(why) if started == 0 => {
+                            return Err(Failure::Input(format!("no thread could be started to read the log: {why}")));
+                        }
+                        Err(_) => break, // fewer threads do the same work
+                    }
+                }
+                self.wait(&shared, &receiver, started)
+            })
+        })?;
         let mut join = shared.join.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut whole = self.job.scan(&self.budget);
         for partial in partials {
@@ -98,56 +127,30 @@ impl<'a> Readers<'a> {
         Ok(whole.into_partial(join))
     }
 
-    fn run_threads<F>(&self, shared: &Shared, work: &F) -> Result<Vec<scan::Partial>, Failure>
-    where
-        F: Fn(&mut Worker) -> Result<(), Failure> + Sync,
-    {
-        let (sender, receiver) = channel();
-        thread::scope(|scope| {
-            let mut waiting = 0;
-            for _ in 0..self.threads {
-                let sender = sender.clone();
-                let worker = move || {
-                    let result = caught(|| {
-                        let (scan, converter) = (self.job.scan(&self.budget), Converter::default());
-                        let mut worker = Worker { scan, converter, spec: self.job.spec(), shared };
-                        work(&mut worker)?;
-                        Ok(worker.scan.into_partial(Join::default()))
-                    });
-                    // The receiver outlives the scope.
-                    let _ = sender.send(result.unwrap_or_else(|why| Err(Failure::Internal(why))));
-                };
-                match thread::Builder::new().spawn_scoped(scope, worker) {
-                    Ok(_) => waiting += 1,
-                    Err(why) if waiting == 0 => {
-                        return Err(Failure::Input(format!("no thread could be started to read the log: {why}")));
-                    }
-                    Err(_) => break, // fewer threads do the same work
-                }
-            }
-            let (mut partials, mut failure) = (vec![], None);
-            while waiting > 0 {
-                match receiver.recv_timeout(PULSE) {
-                    Ok(Ok(partial)) => partials.push(partial),
-                    Ok(Err(why)) => failure = failure.or(Some(why)),
-                    Err(RecvTimeoutError::Disconnected) => break,
-                    Err(RecvTimeoutError::Timeout) => {
-                        if let Err(why) = self.pulse(shared) {
-                            failure = failure.or(Some(why.into()));
-                        }
-                        if failure.is_some() {
-                            shared.stop.store(true, Ordering::Relaxed);
-                        }
-                        continue;
+    /// Waits for the answers of all threads, and stops them where one fails or the user wants to stop.
+    fn wait(&self, shared: &Shared, answers: &Receiver<Answer>, started: usize) -> Result<Vec<scan::Partial>, Failure> {
+        let (mut partials, mut failure, mut waiting) = (vec![], None, started);
+        while waiting > 0 {
+            match answers.recv_timeout(PULSE) {
+                Ok(answer) => {
+                    waiting -= 1;
+                    match answer {
+                        Ok(partial) => partials.push(partial),
+                        Err(why) => failure = failure.or(Some(why)),
                     }
                 }
-                waiting -= 1;
-                if failure.is_some() {
-                    shared.stop.store(true, Ordering::Relaxed);
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Err(why) = self.pulse(shared) {
+                        failure = failure.or(Some(why.into()));
+                    }
                 }
             }
-            failure.map_or(Ok(partials), Err)
-        })
+            if failure.is_some() {
+                shared.stop.store(true, Ordering::Relaxed);
+            }
+        }
+        failure.map_or(Ok(partials), Err)
     }
 
     fn pulse(&self, shared: &Shared) -> PyResult<()> {

@@ -29,43 +29,33 @@ pub fn scan_stream(
 ) -> PyResult<Partial> {
     shielded(|| {
         let readers = Readers::new(job.get(), threads, progress);
-        scan(py, job, &readers, stream, log)
-    })
-}
-
-fn scan(
-    py: Python<'_>,
-    job: &Bound<'_, Job>,
-    readers: &Readers,
-    stream: &Bound<'_, PyAny>,
-    log: u64,
-) -> PyResult<Partial> {
-    let reader = import(stream)?;
-    check_types(job.get().spec(), &reader.schema())?;
-    let shared = Mutex::new((reader, 0));
-    let partial = readers.run(py, |worker| {
-        loop {
-            let (batch, row) = {
-                let Ok(mut guard) = shared.lock() else {
-                    return Ok(());
+        let reader = import(stream)?;
+        check_types(job.get().spec(), &reader.schema())?;
+        let shared = Mutex::new((reader, 0));
+        let partial = readers.run(py, |worker| {
+            loop {
+                let (batch, row) = {
+                    let Ok(mut guard) = shared.lock() else {
+                        return Ok(());
+                    };
+                    let Some(batch) = guard.0.next() else {
+                        return Ok(());
+                    };
+                    let batch = batch.map_err(failed)?;
+                    let row = guard.1;
+                    guard.1 += batch.num_rows() as u64;
+                    (batch, row)
                 };
-                let Some(batch) = guard.0.next() else {
+                let columns = Columns::imported(worker.spec, &batch, validate)?;
+                let place = Place { source: SOURCE, row };
+                worker.converter.push(worker.spec, &columns, 0..batch.num_rows(), place, &mut worker.scan)?;
+                worker.end_unit();
+                if !worker.go_on(batch.num_rows()) {
                     return Ok(());
-                };
-                let batch = batch.map_err(failed)?;
-                let row = guard.1;
-                guard.1 += batch.num_rows() as u64;
-                (batch, row)
-            };
-            let columns = Columns::imported(worker.spec, &batch, validate)?;
-            let place = Place { source: SOURCE, row };
-            worker.converter.push(worker.spec, &columns, 0..batch.num_rows(), place, &mut worker.scan)?;
-            worker.end_unit();
-            if !worker.go_on(batch.num_rows()) {
-                return Ok(());
+                }
             }
-        }
-    })?;
-    let extent = Extent { source: SOURCE, log, row: 0, rows: partial.content.rows };
-    Ok(Partial::new(job, vec![extent], partial))
+        })?;
+        let extent = Extent { source: SOURCE, log, row: 0, rows: partial.content.rows };
+        Ok(Partial::new(job, vec![extent], partial))
+    })
 }

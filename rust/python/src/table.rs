@@ -33,46 +33,35 @@ pub fn scan_table(
 ) -> PyResult<Partial> {
     shielded(|| {
         let readers = Readers::new(job.get(), threads, progress);
-        scan(py, job, &readers, table, log, row)
-    })
-}
-
-fn scan(
-    py: Python<'_>,
-    job: &Bound<'_, Job>,
-    readers: &Readers,
-    table: &Bound<'_, PyAny>,
-    log: u64,
-    row: u64,
-) -> PyResult<Partial> {
-    let reader = import(table)?;
-    check_types(job.get().spec(), &reader.schema())?;
-    let batches: Vec<RecordBatch> = py.detach(|| reader.collect::<Result<_, _>>()).map_err(failed)?;
-    let columns = batches
-        .iter()
-        .map(|batch| Columns::imported(job.get().spec(), batch, validate_views))
-        .collect::<Result<Vec<_>, _>>()?;
-    let units = units(&batches, &columns, readers.threads);
-    let starts: Vec<u64> = batches
-        .iter()
-        .scan(row, |next, batch| Some(std::mem::replace(next, *next + batch.num_rows() as u64)))
-        .collect();
-    let next = AtomicUsize::new(0);
-    let partial = readers.run(py, |worker| {
-        while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
-            for (batch, rows) in unit {
-                let place = Place { source: SOURCE, row: starts[*batch] };
-                worker.converter.push(worker.spec, &columns[*batch], rows.clone(), place, &mut worker.scan)?;
-                if !worker.go_on(rows.len()) {
-                    return Ok(());
+        let reader = import(table)?;
+        check_types(job.get().spec(), &reader.schema())?;
+        let batches: Vec<RecordBatch> = py.detach(|| reader.collect::<Result<_, _>>()).map_err(failed)?;
+        let columns = batches
+            .iter()
+            .map(|batch| Columns::imported(job.get().spec(), batch, validate_views))
+            .collect::<Result<Vec<_>, _>>()?;
+        let units = units(&batches, &columns, readers.threads);
+        let starts: Vec<u64> = batches
+            .iter()
+            .scan(row, |next, batch| Some(std::mem::replace(next, *next + batch.num_rows() as u64)))
+            .collect();
+        let next = AtomicUsize::new(0);
+        let partial = readers.run(py, |worker| {
+            while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
+                for (batch, rows) in unit {
+                    let place = Place { source: SOURCE, row: starts[*batch] };
+                    worker.converter.push(worker.spec, &columns[*batch], rows.clone(), place, &mut worker.scan)?;
+                    if !worker.go_on(rows.len()) {
+                        return Ok(());
+                    }
                 }
+                worker.end_unit();
             }
-            worker.end_unit();
-        }
-        Ok::<(), Failure>(())
-    })?;
-    let rows = batches.iter().map(|batch| batch.num_rows() as u64).sum();
-    Ok(Partial::new(job, vec![Extent { source: SOURCE, log, row, rows }], partial))
+            Ok::<(), Failure>(())
+        })?;
+        let rows = batches.iter().map(|batch| batch.num_rows() as u64).sum();
+        Ok(Partial::new(job, vec![Extent { source: SOURCE, log, row, rows }], partial))
+    })
 }
 
 type Unit = Vec<(usize, std::ops::Range<usize>)>;
