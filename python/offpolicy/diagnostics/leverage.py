@@ -40,7 +40,7 @@ CAPPED = ("is", "step-is", "wis", *CORRECTED)
 
 
 @dataclass(frozen=True)
-class Parts:
+class Leading:
     """An estimate as total / size, and what each of the leading trajectories has of both; `kept` a cap leaves alone."""
 
     total: float
@@ -83,7 +83,7 @@ def moved(
 
 def _parts(
     estimator: str, value: float, n: int, mean_weight: float, leaders: Sequence[_core.Leader], weights: list[float]
-) -> Parts | None:
+) -> Leading | None:
     """None where a leading trajectory has no value of its own."""
     is_wis = estimator == "wis"
     values = _known(leader.returns if is_wis else leader.values.get(estimator) for leader in leaders)
@@ -92,8 +92,8 @@ def _parts(
         return None
     if is_wis:
         leading = [(c * g, c) for c, g in zip(weights, values, strict=True)]
-        return Parts(value * mean_weight * n, mean_weight * n, leading, kept)
-    return Parts(value * n, float(n), [(x, 1.0) for x in values], kept)
+        return Leading(value * mean_weight * n, mean_weight * n, leading, kept)
+    return Leading(value * n, float(n), [(x, 1.0) for x in values], kept)
 
 
 def _known(numbers: Iterable[_core.Number | None]) -> list[float] | None:

@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from offpolicy._util.exact_sums import exact_dot, exact_sum
 from offpolicy.errors import TooLargeError
 from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.estimators import BLENDED, UNWEIGHTED
 from offpolicy.evaluation.plan import BEHAVIOR, Plan, Probabilities, RatioForm
 from offpolicy.evaluation.propensity_score import Projection, ScoredLog, UnaccountedError
-from offpolicy.intervals.exact_sums import exact_dot, exact_sum
 from offpolicy.logs.columns import ESTIMATED, SCORE
 from offpolicy.logs.trajectories import Samples
 from offpolicy.protocols import Floats
