@@ -37,7 +37,7 @@ class RatioColumn:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class MixedRatio:
     """An earlier policy, and the share α of the behaviour policy that is mixed into it."""
 
     of: str
@@ -45,7 +45,7 @@ class Mixture:
 
 
 #: Where the ratios of a policy come from.
-RatioForm: TypeAlias = Probabilities | RatioColumn | Mixture
+RatioForm: TypeAlias = Probabilities | RatioColumn | MixedRatio
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Plan:
         from_probabilities: dict[str, bool] = {}
         for policy in self.policies:  # a mixture comes after what it mixes
             form = policy.ratio
-            mixed = from_probabilities[form.of] if isinstance(form, Mixture) else isinstance(form, Probabilities)
+            mixed = from_probabilities[form.of] if isinstance(form, MixedRatio) else isinstance(form, Probabilities)
             from_probabilities[policy.name] = mixed
         return self.columns.behavior_prob == ESTIMATED and any(
             from_probabilities[policy.name] and any("ratio" in NEEDS[e] for e in policy.estimators)
@@ -151,7 +151,7 @@ class Plan:
         used = {e for policy in self.policies for e in policy.estimators}
         returns = ["mc"] if self.mc or self.paired or used & {"is", "wis"} else []
         mixtures = (policy.ratio for policy in self.policies if policy.estimators)
-        bases = {form.of for form in mixtures if isinstance(form, Mixture)}
+        bases = {form.of for form in mixtures if isinstance(form, MixedRatio)}
         return _core.Spec(
             episode=self.columns.episode,
             step=self.columns.step,
@@ -194,7 +194,7 @@ def _policy_spec(policy: Policy, is_base: bool) -> _core.PolicySpec:
         policy.estimators,
         probabilities=(form.behavior, form.target) if isinstance(form, Probabilities) else None,
         ratio=form.name if isinstance(form, RatioColumn) else None,
-        mixture=(form.of, form.alpha) if isinstance(form, Mixture) else None,
+        mixture=(form.of, form.alpha) if isinstance(form, MixedRatio) else None,
         **models,
     )
 
@@ -227,7 +227,7 @@ def find_policies(
                 )
             base = next(policy for policy in found if policy.name == chosen.mixture_of)
             alpha = chosen.alpha
-            form = None if base.ratio is None or alpha is None else Mixture(chosen.mixture_of, alpha)
+            form = None if base.ratio is None or alpha is None else MixedRatio(chosen.mixture_of, alpha)
         else:
             form = _ratio_form(behavior, chosen.target_prob, chosen.ratio)
         models = {role: column for role in roles if (column := getattr(chosen, role))}

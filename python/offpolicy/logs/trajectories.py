@@ -25,7 +25,7 @@ from offpolicy._util.mixing import mixed
 from offpolicy._util.visible import visible
 from offpolicy.errors import TooLargeError, UsageError
 from offpolicy.evaluation.estimators import BLENDED
-from offpolicy.evaluation.plan import BEHAVIOR, Mixture, Plan, Policy, Probabilities, RatioColumn
+from offpolicy.evaluation.plan import BEHAVIOR, MixedRatio, Plan, Policy, Probabilities, RatioColumn
 from offpolicy.logs.clusters import Clusters
 from offpolicy.logs.crossing import Crossing
 from offpolicy.logs.reading import Reading, Recount
@@ -120,7 +120,7 @@ class Samples:
         named = {target.name: target for target in self.plan.policies}
         shares: list[float] = []
         form = policy.ratio
-        while isinstance(form, Mixture):
+        while isinstance(form, MixedRatio):
             shares.insert(0, form.alpha)
             form = named[form.of].ratio
         assert form is not None  # the estimator was computed with it
