@@ -21,7 +21,7 @@ ASKED = {"discount": 0.9, "baseline": 0.5}
 
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch):
-    monkeypatch.setattr("offpolicy.logs.sources.TASK_ROWS", 30)
+    monkeypatch.setattr("offpolicy.logs.tasks.TASK_ROWS", 30)
 
 
 class Carrier:
