@@ -225,7 +225,8 @@ def _known_behavior(domain: Setting) -> Policy | None:
 def check_estimator(estimator: str, baseline: float | None, domain: Setting) -> None:
     """Refuses what does not average values of trajectories, with the reason."""
     check_ids([estimator])
-    about, others = describe(estimator), f"choose one of {', '.join(averaged())}"
+    about = describe(estimator)
+    others = f"choose one of {', '.join(name for name in averaged() if name != estimator)}"
     if about.weighted:
         raise UsageError(
             f"estimator {estimator!r} is made of ratios of sums, biased in small samples and no average of the values "
