@@ -210,7 +210,7 @@ class Evaluation:
         >>> import offpolicy as op
         >>> op.evaluate(op.demo_log(), discount=0.9).figure("forest").save("forest.svg")
         """
-        return figures.figure(self, kind)
+        return figures.draw(self, kind)
 
     def to_dict(self) -> dict[str, Any]:
         """The whole result with its provenance, ready for JSON.
