@@ -34,7 +34,7 @@ from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.folds import MOST_FOLDS, fold_of
 from offpolicy.grid import Grid, check_table
 from offpolicy.logs.columns import ESTIMATED, SCORE, Columns
-from offpolicy.logs.sources import FrameSource, open_log
+from offpolicy.logs.sources import open_log
 from offpolicy.logs.transitions import Transitions, transitions
 from offpolicy.models.logistic_score import LogisticScore
 from offpolicy.policies import FromClassifier
@@ -128,7 +128,7 @@ def estimate_behavior(
         raise UsageError(f"classifier= takes an object with fit and predict_proba, not {shown(classifier)}")
     smoothing = at_least_0("smoothing", smoothing)
     source = open_log(log)
-    query = source.frame if isinstance(source, FrameSource) else source.lazy()
+    query = source.as_polars()
     made = behavior_columns(
         query,
         domain,
