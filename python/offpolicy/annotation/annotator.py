@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from offpolicy._util.probabilities import Tally, checked, counted
 from offpolicy.annotation.tabulation import uneven_rows
 from offpolicy.annotation.transition_ratio import TransitionRatio
-from offpolicy.errors import SHOWN, BadLogError, OffPolicyError, WrongTypeError
+from offpolicy.errors import SHOWN, BadLogError
+from offpolicy.errors.kinds.columns import wrong_type
+from offpolicy.errors.kinds.simulation import wrong_array
 from offpolicy.grid import Grid, OutsideGridError
 from offpolicy.logs.columns import ANNOTATED, coding
 from offpolicy.logs.problem import Problem
@@ -179,7 +181,7 @@ class Annotator:
         for name in (self.action, self.step):
             if not frame[name].dtype.is_integer():
                 how = f": {coding(frame[name])}" if name == self.action else ""
-                raise WrongTypeError(f"column {name!r} must hold whole numbers, not {frame[name].dtype}{how}")
+                raise wrong_type(column=repr(name), expected="whole numbers", found=f"{frame[name].dtype}{how}")
         problems = []
         for name in dict.fromkeys((*self.states, self.action, self.step)):
             column = frame[name]
@@ -229,5 +231,7 @@ def _integers(column: pl.Series) -> NDArray[Any]:
 def _column(role: str, values: Any, rows: int) -> Floats:
     column = np.asarray(values, dtype=np.float64)
     if column.shape != (rows,):
-        raise OffPolicyError(f"the model's {role} must give {rows} numbers, not an array of shape {column.shape}")
+        raise wrong_array(
+            who=f"the model's {role}", expected=f"{rows} numbers", found=f"an array of shape {column.shape}"
+        )
     return column

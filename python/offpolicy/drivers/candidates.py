@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from offpolicy._util.scalars import is_number
-from offpolicy.errors import PluginError, UsageError
+from offpolicy.errors import PluginError, UsageError, words
+from offpolicy.errors.kinds.arguments import wrong_object
+from offpolicy.errors.kinds.plugins import wrong_candidates
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.extensions import plugins
 from offpolicy.protocols import Candidate, Generator, ModelFitter, Policy, Setting
@@ -29,13 +31,14 @@ def find_candidates(
     who = f"generator {generator!r}" if isinstance(generator, str) else f"generator {type(generator).__name__}"
     made = make_generator(generator, fitter)
     if not callable(getattr(made, "candidates", None)):
-        raise UsageError(
-            f"generator= takes a name, an object with candidates(log, domain) or a mapping of names to policies, not "
-            f"{type(generator).__name__}"
+        raise wrong_object(
+            argument=words.argument("generator"),
+            expected="a name, an object with candidates(log, domain) or a mapping of names to policies",
+            found=type(generator).__name__,
         )
     found = made.candidates(log, domain)
     if not isinstance(found, Iterable):
-        raise PluginError(f"{who} gives a {type(found).__name__} where candidates are due")
+        raise wrong_candidates(who=who, found=type(found).__name__)
     return _checked(list(found), who, PluginError)
 
 

@@ -10,7 +10,9 @@ from typing import Any
 
 from offpolicy.drivers.arguments import read_fitter
 from offpolicy.drivers.candidates import make_generator
-from offpolicy.errors import UsageError
+from offpolicy.errors import words
+from offpolicy.errors.kinds.drivers import things_missing
+from offpolicy.errors.phrase import joined, phrase
 from offpolicy.evaluation.estimators import NEEDS
 from offpolicy.logs.columns import Columns
 from offpolicy.logs.sources import Source
@@ -39,8 +41,14 @@ def refuse_what_is_missing(
         lacking += [lack for lack in missing_of(chosen, domain) if lack not in lacking]
     if behavior is None and not columns.has_behavior(source.columns):
         lacking.append(
-            f"the log has no column {columns.behavior_prob!r}: name it with Columns(behavior_prob=...), or have it "
-            "estimated with behavior= ('counts', an op.Grid or a classifier)"
+            phrase(
+                "the log has no column {name}: name it with {column}, or have it estimated with {behavior} ('counts', "
+                "an "
+                "op.Grid or a classifier)",
+                name=repr(columns.behavior_prob),
+                column=words.column("behavior_prob"),
+                behavior=words.argument("behavior"),
+            )
         )
     if len(lacking) > 1:
-        raise UsageError("\n  ".join([f"{len(lacking)} things are missing", *lacking]))
+        raise things_missing(things=joined("\n  ", [f"{len(lacking)} things are missing", *lacking]))

@@ -14,12 +14,16 @@ from offpolicy._util.polars_calls import naming_the_log
 from offpolicy._util.probabilities import renormalised
 from offpolicy.annotation.annotated_logs import Counting
 from offpolicy.diagnostics import BY_STEP, Diagnostics
-from offpolicy.errors import MemoryLimitError, OffPolicyError, UsageError
+from offpolicy.errors import OffPolicyError, words
+from offpolicy.errors.kinds.arguments import needs_argument, needs_two_passes, not_together, wrong_object
+from offpolicy.errors.kinds.columns import column_twice
+from offpolicy.errors.kinds.evaluation import continuing_bounds, continuing_discount, no_value_after_one_pass, no_weight
+from offpolicy.errors.phrase import phrase
 from offpolicy.evaluation.bounds import Bounds, Terms
 from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate, IntervalSettings
 from offpolicy.evaluation.estimators import BLENDED, WEIGHTED, check_ids
-from offpolicy.evaluation.memory import limit
+from offpolicy.evaluation.memory import limit, memory_limit
 from offpolicy.evaluation.passes import MapFunction, ProgressFunction, Scanner
 from offpolicy.evaluation.plan import BEHAVIOR, Plan, Settings, choose_estimators, find_policies, left_out
 from offpolicy.evaluation.result import Evaluation, build
@@ -266,17 +270,15 @@ def _check_baseline(plan: Plan) -> None:
     """Refuse a table over the horizon that memory does not hold: `dr-bsl` makes it before the log is read."""
     horizon, asked = plan.settings.horizon, plan.settings.baseline is not None
     if asked and horizon is not None and plan.memory is not None and 8 * horizon > plan.memory:
-        raise MemoryLimitError(8 * horizon, plan.memory, horizon, 1)
+        raise memory_limit(8 * horizon, plan.memory, horizon, 1)
 
 
 def check_continuing(continuing: bool, discount: float, bounds: Bounds | None) -> None:
     """Refuse to bound what follows after the horizon without a discount below 1 and a range of rewards."""
     if continuing and discount >= 1:
-        raise UsageError(f"continuing=True needs a discount below 1, not {discount:g}: later rewards have no bound")
+        raise continuing_discount(discount=f"{discount:g}")
     if continuing and bounds is None:
-        raise UsageError(
-            "continuing=True needs bounds=Bounds(reward=...), the range of a reward, to bound what follows"
-        )
+        raise continuing_bounds()
 
 
 def _goes_on(horizon: int, least: float, most: float) -> str:
@@ -300,13 +302,16 @@ def _paired(
 def check_paired(paired: bool, cluster: str | None, truncation: str | None) -> None:
     """Refuse differences from the logged policy where their errors would not be known."""
     if paired and truncation == "bootstrap":
-        raise UsageError(
-            'paired=True cannot be had with truncation="bootstrap": rewards that a model adds are not what the logged '
-            "policy earned"
+        raise not_together(
+            what=words.switched_on("paired"),
+            other=words.given("truncation", "bootstrap"),
+            why="rewards that a model adds are not what the logged policy earned",
         )
     if paired and cluster is not None:
-        raise UsageError(
-            "paired=True cannot be had with cluster=: the errors of differences are those of single episodes"
+        raise not_together(
+            what=words.switched_on("paired"),
+            other=words.argument("cluster"),
+            why="the errors of differences are those of single episodes",
         )
 
 
@@ -321,15 +326,22 @@ def check_types(columns: Any, policies: Any, bounds: Any = None) -> None:
     for name, chosen in (policies or {}).items():
         if not isinstance(chosen, PolicyColumns):
             hint = f"PolicyColumns(target_prob={chosen!r})" if isinstance(chosen, str) else "PolicyColumns(...)"
-            raise UsageError(f"policy {name!r} takes {hint}, not {type(chosen).__name__}")
+            raise wrong_object(argument=f"policy {name!r}", expected=hint, found=type(chosen).__name__)
 
 
 def check_cluster(cluster: Any, passes: int = 2) -> None:
     """Refuses what is no name, and a single reading."""
     if cluster is not None and not isinstance(cluster, str):
-        raise UsageError(f"cluster= takes the name of a column, not {scalars.shown(cluster)}")
+        raise wrong_object(
+            argument=words.argument("cluster"), expected="the name of a column", found=scalars.shown(cluster)
+        )
     if cluster is not None and passes == 1:
-        raise UsageError("cluster= adds up influence values, which are known after a second reading: it needs passes=2")
+        raise needs_two_passes(
+            what=phrase(
+                "{cluster} adds up influence values, which are known after a second reading",
+                cluster=words.argument("cluster"),
+            )
+        )
 
 
 def _beside(source: Source, plan: Plan, cluster: str | None) -> list[str]:
@@ -350,13 +362,18 @@ def _for_one_pass(plan: Plan, explicit: bool, remarks: list[str]) -> Plan:
     """Without what cannot be had of a single reading; what was asked for by name is refused."""
     asked = {estimator for policy in plan.policies for estimator in policy.estimators}
     if plan.settings.horizon is None and "dr-bsl" in asked:
-        raise UsageError("estimator 'dr-bsl' needs horizon= where the log is read once only")
+        raise needs_argument(
+            who="estimator 'dr-bsl'", argument=words.argument("horizon"), why=" where the log is read once only"
+        )
     if not asked & BLENDED:
         return plan
-    reason = "the covariances that its blend is made of are known after a second reading: it needs passes=2"
+    reason = phrase(
+        "the covariances that its blend is made of are known after a second reading: it needs {passes}",
+        passes=words.TWO_PASSES,
+    )
     if explicit:
-        raise UsageError(f"estimator 'magic' has no value after one reading: {reason}")
-    remarks.append(f"magic was left out: {reason}")
+        raise no_value_after_one_pass(estimator=repr("magic"), why=reason)
+    remarks.append(phrase("magic was left out: {reason}", reason=reason))
     for policy in plan.policies:
         plan = plan.without(policy.name, BLENDED)
     return plan
@@ -371,7 +388,7 @@ def make_plan(
 ) -> Plan:
     """What to compute, given what the log has."""
     if repeated := [name for name in available if available.count(name) > 1]:
-        raise UsageError(f"the log has more than one column {repeated[0]!r}")
+        raise column_twice(what=f"more than one column {repeated[0]!r}")
     for role in ("episode", "step", "reward"):
         columns.need(role, available)
     asked = None if estimators is None else check_ids(estimators)
@@ -389,14 +406,13 @@ def make_plan(
 class NoWeightError(OffPolicyError):
     """A policy whose weights are all zero at some step, so that nothing can be divided by their sum."""
 
+    kind = no_weight.id
+    remedy = no_weight.remedy
+
     def __init__(self, policy: str, step: int) -> None:
         """Names the policy, and the step from 1."""
         self.policy, self.step = policy, step
-        super().__init__(
-            f"every weight of policy {policy!r} is zero at t = {step} (counted from 1): wis, step-wis, wdr and "
-            "magic are undefined, for the target policy never takes the logged actions; ask for others, such as "
-            "'step-is'"
-        )
+        super().__init__(no_weight(policy=repr(policy), step=step).message)
 
 
 def _normalisers(first: _core.Whole, names: list[str]) -> bytes:

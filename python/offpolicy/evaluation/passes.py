@@ -9,7 +9,9 @@ from functools import partial
 from typing import Any
 
 from offpolicy import _core
-from offpolicy.errors import BadLogError, ChangedLogError, MemoryLimitError, OffPolicyError, UnreadableError
+from offpolicy.errors import BadLogError, OffPolicyError, UnreadableError
+from offpolicy.errors.kinds.files import changed_log
+from offpolicy.evaluation.memory import memory_limit
 from offpolicy.evaluation.plan import Plan
 from offpolicy.logs.crossing import Crossing
 from offpolicy.logs.findings import Findings
@@ -49,12 +51,12 @@ class Scanner:
         findings = Findings.of(whole, self.source, plan)
         if findings.found and again:  # the first pass found nothing wrong
             problem = findings.problems[0]
-            raise ChangedLogError(self.source.name, f"it was in order, and is not when read again: {problem}")
+            raise changed_log(file=self.source.name, why=f"it was in order, and is not when read again: {problem}")
         if findings.found:
             raise BadLogError(findings.problems, findings.found, findings.kinds)
         if too_large := whole.too_large(1 if self.map else self.threads):
             steps, needed = too_large
-            raise MemoryLimitError(needed, plan.memory or 0, steps, whole.episodes)
+            raise memory_limit(needed, plan.memory or 0, steps, whole.episodes)
         return whole
 
     def again(self, plan: Plan, pass_name: str, normalisers: bytes | None) -> _core.Whole:
@@ -94,7 +96,7 @@ class Scanner:
         except UnreadableError as error:
             if self.reading is None:
                 raise
-            raise ChangedLogError(self.source.name, f"it was read before, and now {error}") from None
+            raise changed_log(file=self.source.name, why=f"it was read before, and now {error}") from None
         if self.source.rows is not None:
             self.done += self.source.rows
             self._tell(0)

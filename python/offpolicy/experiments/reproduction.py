@@ -26,13 +26,13 @@ from offpolicy._util.files import write_json
 from offpolicy._util.optional import imported
 from offpolicy._util.scalars import MOST_THREADS, size, whole
 from offpolicy.errors import BadFileError, UsageError
+from offpolicy.errors.hints import suggestion
 from offpolicy.experiments import figures, kdd98, mountain_car, safe_improvement, sailing
 from offpolicy.experiments.claims import Claim
 from offpolicy.experiments.errors import Errors
 from offpolicy.experiments.runs import Experiment, already, complete
 from offpolicy.experiments.runs_file import FILE, Run
 from offpolicy.extensions import plugins
-from offpolicy.logs.columns import suggestion
 
 #: Of the JSON of results, which have thousands of lines.
 INDENT = 1

@@ -19,7 +19,20 @@ from offpolicy import _core
 from offpolicy._util import polars_calls
 from offpolicy._util.forked import check_not_forked
 from offpolicy._util.scratch import ScratchFolder
-from offpolicy.errors import BadFileError, OffPolicyError, UnreadableError, UsageError
+from offpolicy.errors import BadFileError, OffPolicyError, UnreadableError
+from offpolicy.errors.kinds.columns import column_twice
+from offpolicy.errors.kinds.files import (
+    missing_in_file,
+    needs_pyarrow,
+    no_file,
+    no_paths,
+    not_a_log,
+    not_parquet,
+    not_paths,
+    not_regular,
+    unreadable_file,
+    unreadable_frame,
+)
 from offpolicy.logs.reading import steady
 from offpolicy.logs.tasks import FileIdentity, FrameTask, ParquetTask, Pass, Progress, Task
 
@@ -184,7 +197,7 @@ class StreamSource(Source):
     def in_users_terms(self, error: OffPolicyError) -> OffPolicyError:
         """Return an error that says no more than that a query failed with the names of its files."""
         if isinstance(error, UnreadableError):
-            return BadFileError(polars_calls.query_name(self.query), str(error))
+            return unreadable_file(file=polars_calls.query_name(self.query), why=str(error))
         return error
 
     def _selected(self, names: list[str]) -> pl.LazyFrame:
@@ -347,7 +360,7 @@ class ParquetSource(Source):
             for name in names:
                 if name not in columns:
                     owner = next(file for file, theirs in self.columns_of.items() if name in theirs)
-                    raise BadFileError(path, f"it has no column {name!r}, which {owner} has")
+                    raise missing_in_file(file=path, column=repr(name), owner=owner)
 
     def files(self) -> list[dict[str, Any]]:
         """Name, size and rows of each file."""
@@ -369,9 +382,9 @@ def several(names: Sequence[str]) -> str:
 
 def _check_file(path: str) -> None:
     if not Path(path).exists():
-        raise BadFileError(path, "no such file")
+        raise no_file(file=path, what="such file")
     if not Path(path).is_file():
-        raise BadFileError(path, "it is no regular file, and Parquet is not read front to back: copy it to one first")
+        raise not_regular(file=path)
 
 
 @contextmanager
@@ -380,7 +393,7 @@ def naming(query: pl.LazyFrame) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise BadFileError(polars_calls.query_name(query), str(error).splitlines()[0]) from None
+        raise unreadable_file(file=polars_calls.query_name(query), why=str(error).splitlines()[0]) from None
 
 
 def _cut(groups: Sequence[int]) -> Iterator[tuple[list[int], int, int]]:
@@ -417,9 +430,7 @@ def open_log(log: Any) -> Source:
         return FrameSource(_frame(log))
     if hasattr(log, "__arrow_c_stream__"):
         return _spool(log)
-    raise UsageError(
-        f"a log is a Polars frame, a Parquet path, or an object with __arrow_c_stream__, not {type(log).__name__}"
-    )
+    raise not_a_log(found=type(log).__name__)
 
 
 def _common_types(paths: Sequence[str], scans: Sequence[pl.LazyFrame]) -> pl.Schema:
@@ -431,7 +442,7 @@ def _common_types(paths: Sequence[str], scans: Sequence[pl.LazyFrame]) -> pl.Sch
             wider = polars_calls.common_type(common[name], found)
             if wider is None:
                 why = f"column {name!r} is {found} here and {first[name]} in {paths[0]}; no type holds both"
-                raise BadFileError(path, why)
+                raise unreadable_file(file=path, why=why)
             common[name] = wider
     return common
 
@@ -442,11 +453,11 @@ def _frame(table: Any) -> pl.DataFrame:
             table.validate(full=True)
         return pl.DataFrame(table)
     except pl.exceptions.DuplicateError as error:
-        raise UsageError(f"the log has a column name twice: {error}") from None
+        raise column_twice(what=f"a column name twice: {error}") from None
     except ImportError:
-        raise UsageError("a pandas frame with texts is read through pyarrow: pip install pyarrow") from None
+        raise needs_pyarrow() from None
     except (TypeError, ValueError) as error:  # pyarrow's, on columns of mixed objects
-        raise UsageError(f"the frame cannot be read: {error}") from None
+        raise unreadable_frame(why=error) from None
 
 
 def _quoted(name: str) -> str:
@@ -457,27 +468,27 @@ def _open_paths(paths: Iterable[Any]) -> Source:
     found: list[str] = []
     for item in paths:
         if not isinstance(item, str | Path):
-            raise UsageError(f"a list of logs holds paths, not {type(item).__name__}")
+            raise not_paths(found=type(item).__name__)
         path = str(item)
         if "://" in path:
             return _open_remote([str(item) for item in paths])
         if Path(path).is_dir():
             inside = sorted(str(file) for file in Path(path).rglob("*.parquet"))
             if not inside:
-                raise BadFileError(path, "no *.parquet file in this folder")
+                raise no_file(file=path, what="*.parquet file in this folder")
             found += inside
         elif not Path(path).exists() and glob.has_magic(path):
             matches = sorted(glob.glob(path, recursive=True))
             if not matches:
-                raise BadFileError(path, "no file matches")
+                raise no_file(file=path, what="file matches")
             found += matches
         else:
             found.append(path)
     for path in found:
         if (reader := READERS.get(Path(path).suffix.lower())) is not None:
-            raise BadFileError(path, f"a log is Parquet: other files go through Polars, op.evaluate({reader}(...))")
+            raise not_parquet(file=path, reader=reader)
     if not found:
-        raise UsageError("the list of paths is empty")
+        raise no_paths()
     return ParquetSource(found)
 
 
@@ -491,7 +502,7 @@ def _open_remote(addresses: list[str]) -> Source:
     except (OSError, pl.exceptions.PolarsError, BadFileError) as error:
         why = str(error).partition("\n")[0]
         how = "copy it to this machine, or give pl.scan_parquet(..., storage_options=...)"
-        raise BadFileError(name, f"it cannot be read from here ({why}); {how}") from None
+        raise unreadable_file(file=name, why=f"it cannot be read from here ({why}); {how}") from None
 
 
 def _spool(reader: Any) -> Source:

@@ -187,4 +187,4 @@ def test_the_command_line_has_the_limit_too(tmp_path):
     assert offpolicy("evaluate", log, "--memory", "1GB", "--json").code == 0
     refused = offpolicy("evaluate", log, "--memory", "1kB")
     assert refused.code == 1
-    assert "memory= allows 1 kB" in " ".join(refused.err.split())
+    assert "--memory allows 1 kB" in " ".join(refused.err.split())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from offpolicy import _core
 from offpolicy.annotation.tabulation import exact_table, expected_q
-from offpolicy.errors import OffPolicyError, UnknownTransitionsError
+from offpolicy.errors.kinds.models import cell_outside, cells_without_probabilities, transitions_not_told
 from offpolicy.grid import Grid
 from offpolicy.mdp import SparseModel
 from offpolicy.models.aggregation import Aggregation
@@ -69,11 +69,13 @@ class TabularValues:
     def transition_probability(self, states: States, actions: Actions, next_states: States) -> Floats:
         """P̂(s'|s, a); NaN for a pair never seen. It is that of a state only where every state has its own cell."""
         if not (isinstance(self.aggregation, Grid) and self.aggregation.parts_whole_numbers):
-            raise UnknownTransitionsError("several states may share a cell of the tabular model, whose P̂ is of cells")
+            raise transitions_not_told(why="several states may share a cell of the tabular model, whose P̂ is of cells")
         if not self.whole:
-            raise UnknownTransitionsError("the tabular model was fitted to states that are not stored as whole numbers")
+            raise transitions_not_told(
+                why="the tabular model was fitted to states that are not stored as whole numbers"
+            )
         if not all(np.array_equal(given, np.rint(given)) for given in (states, next_states)):
-            raise OffPolicyError("the tabular model knows P̂ of whole numbers, and was asked for other states")
+            raise cells_without_probabilities()
         cells, following = self.aggregation.index(states), self.aggregation.index(next_states)
         return self.sparse.probabilities(cells, actions, following)
 
@@ -92,9 +94,10 @@ class TabularValues:
             (found,) = self._tables.look_up(cells, np.ascontiguousarray(a), np.ascontiguousarray(steps), 0, wanted, 1)
         except IndexError as error:
             row = error.args[0]
-            raise OffPolicyError(
-                f"row {row}: action {a[row]} at step {steps[row]}: actions are 0 to {self.actions - 1} and steps "
-                f"0 to {self.horizon - 1}"
+            raise cell_outside(
+                row=row,
+                fault=f"action {a[row]} at step {steps[row]}: actions are 0 to {self.actions - 1} and steps 0 to "
+                f"{self.horizon - 1}",
             ) from None
         column = found[which]
         assert column is not None
