@@ -21,7 +21,7 @@ from offpolicy import _core
 from offpolicy._util.scalars import shown, whole
 from offpolicy.errors import OffPolicyError
 from offpolicy.errors.kinds.arguments import bad_value
-from offpolicy.errors.kinds.models import bad_grid, grid_too_fine
+from offpolicy.errors.kinds.models import bad_grid, grid_too_fine, state_outside_grid
 from offpolicy.logs.problem import Problem
 from offpolicy.models.aggregation import Aggregation
 from offpolicy.protocols import Floats, States
@@ -34,13 +34,14 @@ COARSER = "take fewer columns or larger cells (a smaller scale), or a fitter tha
 class OutsideGridError(OffPolicyError):
     """A state that is in no cell: which row, which coordinate, and its value."""
 
+    kind = state_outside_grid.id
+    remedy = state_outside_grid.remedy
+
     def __init__(self, row: int, coordinate: int, value: object, edges: tuple[float, float]) -> None:
         """Names them, and how far the grid goes."""
         self.row, self.coordinate, self.value = row, coordinate, value
         goes = f"from {edges[0]:g} up to {edges[1]:g}"
-        super().__init__(
-            f"row {row}: coordinate {coordinate} of the state is {value}, outside the grid, which goes {goes}"
-        )
+        super().__init__(state_outside_grid(row=row, coordinate=coordinate, value=value, goes=goes).message)
 
     def problem(self, episode: Any, step: int, names: Sequence[str]) -> Problem:
         """The same as a problem of a log, in which the row has this episode and step."""

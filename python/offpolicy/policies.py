@@ -14,9 +14,9 @@ from offpolicy._util.scalars import number
 from offpolicy.errors.kinds.arguments import bad_value
 from offpolicy.errors.kinds.simulation import (
     no_legal_action,
-    not_finite,
     not_to_be_mixed,
     steps_outside_table,
+    values_not_finite,
     wrong_array,
 )
 from offpolicy.models.aggregation import Aggregation
@@ -257,7 +257,7 @@ def _values(q: Callable[[States, Step], Floats], states: States, step: Step) -> 
         raise wrong_array(who="q", expected=f"an array of (n, actions) for {len(states)} states", found=values.shape)
     if not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values).all(axis=1)))
-        raise not_finite(what=f"q of row {row} is {values[row]}; every value")
+        raise values_not_finite(what=f"q of row {row} is {values[row]}; every value")
     return values
 
 

@@ -12,6 +12,7 @@ from polars.exceptions import PolarsError
 from offpolicy._util.visible import visible, visible_lines
 from offpolicy.cli.output import one_document
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
+from offpolicy.errors.phrase import in_words
 
 #: The exit code after Ctrl-C.
 INTERRUPTED = 130
@@ -46,6 +47,8 @@ def _message(error: Exception) -> str:
 def _details(error: Exception, message: str) -> dict[str, Any]:
     kind = "UsageError" if isinstance(error, click.UsageError) else type(error).__name__
     details: dict[str, Any] = {"type": kind, "message": message, "problems": []}
+    if isinstance(error, OffPolicyError):
+        details["kind"], details["remedy"] = error.kind, in_words(error.remedy, "cli")
     if isinstance(error, BadLogError):
         details["problems"] = [asdict(problem) for problem in error.problems]
         details["found"] = error.found

@@ -38,8 +38,12 @@ class Kind(Generic[E]):
 
     def __call__(self, **parameters: Any) -> E:
         """Return an error of this kind, to be raised."""
+        return self.error.of(self.id, *self.rendered(**parameters))
+
+    def rendered(self, **parameters: Any) -> tuple[Phrase, Phrase]:
+        """Return the message and the remedy with these parameters."""
         parameters = {**self.words, **parameters}
-        return self.error.of(self.id, Phrase(self.message, parameters), Phrase(self.remedy, parameters))
+        return Phrase(self.message, parameters), Phrase(self.remedy, parameters)
 
     @property
     def fields(self) -> set[str]:

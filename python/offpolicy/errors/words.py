@@ -20,6 +20,7 @@ STATE_COLUMNS = Word("Columns(state=(...))", "--column state=NAME,...")
 LEANER = Word("diagnostics=False or threads=1", "--threads 1")
 GIVE_RATIO = Word("bounds: give ratio=", "give --ratio-bound")
 GIVE_Q = Word("bounds: give q=(lowest, highest)", "give --q-range LOWEST,HIGHEST")
+WRITTEN_ANEW = Word("reproduce(..., resume=True) writes it anew", "--resume writes it anew")
 FOLDS = Word("folds", "--folds")
 TRAIN_FRACTION = Word("train_fraction", "--train-fraction")
 

@@ -25,8 +25,10 @@ from offpolicy._util import plotting
 from offpolicy._util.files import write_json
 from offpolicy._util.optional import imported
 from offpolicy._util.scalars import MOST_THREADS, size, whole
-from offpolicy.errors import BadFileError, UsageError
-from offpolicy.errors.hints import suggestion
+from offpolicy.errors import words
+from offpolicy.errors.hints import hint
+from offpolicy.errors.kinds.arguments import unknown_name
+from offpolicy.errors.kinds.files import damaged_runs
 from offpolicy.experiments import figures, kdd98, mountain_car, safe_improvement, sailing
 from offpolicy.experiments.claims import Claim
 from offpolicy.experiments.errors import Errors
@@ -191,7 +193,7 @@ def redraw(folder: str | Path) -> None:
         numbers = pl.DataFrame(found["numbers"], infer_schema_length=None)
         chart = PAPER[name].draw(numbers, title, settings["domain"])
     except (ValueError, LookupError, TypeError, AttributeError, pl.exceptions.PolarsError) as error:
-        raise BadFileError(str(file), f"it is damaged ({error}): reproduce(..., resume=True) writes it anew") from None
+        raise damaged_runs(file=str(file), why=error, go_on=words.WRITTEN_ANEW) from None
     for kind in ("svg", "png"):
         plotting.save(chart, Path(folder) / f"figure.{kind}")
 
@@ -199,8 +201,7 @@ def redraw(folder: str | Path) -> None:
 def check(name: str, folder: Path, resume: bool) -> None:
     """Refuses what could not be done, before any run."""
     if name not in PAPER:
-        hint = suggestion(name, PAPER) or f"; there are {', '.join(PAPER)}"
-        raise UsageError(f"there is no experiment {name!r}{hint}")
+        raise unknown_name(lack="there is no experiment", name=repr(name), hint=hint(name, PAPER))
     paper = PAPER[name]
     plotting.picture_format(Path("figure.svg"))
     plugins.registry().find("offpolicy_domains", paper.domain)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy.errors import OffPolicyError
-from offpolicy.errors.kinds.evaluation import other_sketches
+from offpolicy.errors.kinds.evaluation import below_floor, other_sketches
 from offpolicy.errors.kinds.states import damaged_sketch, sketch_of_another_version
 from offpolicy.folds import share_of
 from offpolicy.protocols import Floats
@@ -47,10 +47,13 @@ Integers = NDArray[np.int64]
 class BelowFloorError(OffPolicyError):
     """A value below the least possible one."""
 
+    kind = below_floor.id
+    remedy = below_floor.remedy
+
     def __init__(self, value: float, floor: float) -> None:
         """Keeps both."""
         self.value, self.floor = value, floor
-        super().__init__(f"a trajectory has the value {value:g}, below {floor:g}")
+        super().__init__(below_floor(value=f"{value:g}", floor=f"{floor:g}").message)
 
 
 @dataclass(frozen=True, eq=False)

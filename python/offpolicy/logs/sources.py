@@ -30,6 +30,8 @@ from offpolicy.errors.kinds.files import (
     not_parquet,
     not_paths,
     not_regular,
+    out_of_reach,
+    types_of_files,
     unreadable_file,
     unreadable_frame,
 )
@@ -441,8 +443,7 @@ def _common_types(paths: Sequence[str], scans: Sequence[pl.LazyFrame]) -> pl.Sch
         for name, found in scan.collect_schema().items():
             wider = polars_calls.common_type(common[name], found)
             if wider is None:
-                why = f"column {name!r} is {found} here and {first[name]} in {paths[0]}; no type holds both"
-                raise unreadable_file(file=path, why=why)
+                raise types_of_files(file=path, column=repr(name), found=found, first=first[name], other=paths[0])
             common[name] = wider
     return common
 
@@ -501,8 +502,7 @@ def _open_remote(addresses: list[str]) -> Source:
             return StreamSource(name, pl.scan_parquet(addresses))
     except (OSError, pl.exceptions.PolarsError, BadFileError) as error:
         why = str(error).partition("\n")[0]
-        how = "copy it to this machine, or give pl.scan_parquet(..., storage_options=...)"
-        raise unreadable_file(file=name, why=f"it cannot be read from here ({why}); {how}") from None
+        raise out_of_reach(file=name, why=why) from None
 
 
 def _spool(reader: Any) -> Source:

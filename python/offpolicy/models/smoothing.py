@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from offpolicy import _core
 from offpolicy.errors.kinds.models import smoothing_dimensions
-from offpolicy.errors.kinds.simulation import not_finite
+from offpolicy.errors.kinds.simulation import values_not_finite
 from offpolicy.protocols import Floats
 
 
@@ -34,7 +34,7 @@ def smooth(array: NDArray[Any], circular: Sequence[bool] = (), bandwidth: float 
     if not 0 < len(around) <= x.ndim:
         raise smoothing_dimensions(dimensions=x.ndim, asked=len(around))
     if not np.isfinite(x).all():
-        raise not_finite(what="values to smooth")
+        raise values_not_finite(what="values to smooth")
     sizes = x.shape[x.ndim - len(around) :]
     axes = [(n, "circle" if wraps else "line") for n, wraps in zip(sizes, around, strict=True)]
     return _core.kernel_smooth(x.ravel(), axes, bandwidth).reshape(x.shape)

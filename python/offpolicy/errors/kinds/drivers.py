@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors import OffPolicyError, PluginError, UsageError
 from offpolicy.errors.kind import Kind
 
+given_candidates = Kind(
+    "given-candidates",
+    UsageError,
+    "{who}{fault}",
+    meaning="The mapping of candidate policies is empty, or one of them is no policy or has a name of another.",
+    remedy="Give a mapping of names to objects with a method probabilities(states, step).",
+    example={"who": "generator=", "fault": " has no candidate"},
+)
+generated_candidates = Kind(
+    "generated-candidates",
+    PluginError,
+    "{who}{fault}",
+    meaning="A generator gave no candidate, or one that is incomplete or has a name that it must not have.",
+    remedy="Mend the generator; offpolicy.testing.check_generator finds such faults.",
+    example={"who": "generator Mixture", "fault": " gives the name 'a' twice"},
+)
 other_policies_in_truth = Kind(
     "other-policies-in-truth",
     UsageError,

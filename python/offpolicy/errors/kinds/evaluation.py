@@ -170,6 +170,14 @@ other_sketches = Kind(
     remedy="Make the sketches of all parts with the same floor.",
     example={"ours": "0", "theirs": "1"},
 )
+below_floor = Kind(
+    "below-floor",
+    OffPolicyError,
+    "a trajectory has the value {value}, below {floor}",
+    meaning="A sketch is made of values above a floor that the bounds promise, and a trajectory is below it.",
+    remedy="Give bounds that hold for every trajectory.",
+    example={"value": "-2", "floor": "-1"},
+)
 memory_for_steps = Kind(
     "memory-for-steps",
     MemoryLimitError,

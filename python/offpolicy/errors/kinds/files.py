@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from offpolicy.errors import BadFileError, ChangedLogError, OffPolicyError, UnreadableError, UsageError
 from offpolicy.errors.kind import Kind
+from offpolicy.errors.words import WRITTEN_ANEW
 
 no_file = Kind(
     "no-file",
@@ -95,8 +96,37 @@ damaged_runs = Kind(
     "{file}: it is damaged ({why}): {go_on}",
     meaning="A file with the runs of an experiment cannot be read.",
     remedy="Let the experiment write it anew, or choose another folder.",
-    example={"file": "runs/results.json", "why": "unexpected end", "go_on": "choose another folder"},
-    words={},
+    example={"file": "runs/results.json", "why": "unexpected end", "go_on": WRITTEN_ANEW},
+)
+damaged_line = Kind(
+    "damaged-line",
+    BadFileError,
+    "{file}: {line} is damaged ({why}): {go_on}",
+    meaning="A line of the file with the runs of an experiment is not what was written.",
+    remedy="Delete the line, so that its run is done again, or choose another folder.",
+    example={
+        "file": "runs/sailing.jsonl",
+        "line": "line 7",
+        "why": "its checksum is not that of its text",
+        "go_on": "delete it, and its run is done again",
+    },
+)
+run_twice = Kind(
+    "run-twice",
+    BadFileError,
+    "{file}: run {run} is there twice, in lines {first} and {second}: delete one of them",
+    meaning="The file with the runs of an experiment has a run twice, and nothing says which one counts.",
+    remedy="Delete one of the two lines.",
+    example={"file": "runs/sailing.jsonl", "run": 3, "first": 5, "second": 9},
+)
+runs_of_another_version = Kind(
+    "runs-of-another-version",
+    BadFileError,
+    "{file}: its runs have version {version} of the format, and offpolicy {offpolicy} reads version {ours}: go on with "
+    "the offpolicy that wrote them, or choose another folder",
+    meaning="The runs of an experiment were written by an offpolicy that stores them otherwise.",
+    remedy="Go on with the offpolicy that wrote them, or choose another folder.",
+    example={"file": "runs/sailing.jsonl", "version": 1, "offpolicy": "0.2.0", "ours": 2},
 )
 other_runs = Kind(
     "other-runs",

@@ -84,6 +84,14 @@ cell_outside = Kind(
     remedy="Mend the row that the message names, or what puts states into cells.",
     example={"row": 3, "fault": "the cell of state [2] is 9, not 0 to 8"},
 )
+state_outside_grid = Kind(
+    "state-outside-grid",
+    OffPolicyError,
+    "row {row}: coordinate {coordinate} of the state is {value}, outside the grid, which goes {goes}",
+    meaning="A state lies in no cell of the grid.",
+    remedy="Choose a grid that holds every state, or mend the state of this row.",
+    example={"row": 1, "coordinate": 0, "value": 9, "goes": "from -0.5 up to 6.5"},
+)
 bad_grid = Kind(
     "bad-grid",
     UsageError,

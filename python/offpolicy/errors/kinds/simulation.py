@@ -132,8 +132,8 @@ wrong_array = Kind(
     remedy="Let it give {expected}.",
     example={"who": "q", "expected": "an array of (n, actions) for 5 states", "found": "(5,)"},
 )
-not_finite = Kind(
-    "not-finite",
+values_not_finite = Kind(
+    "values-not-finite",
     OffPolicyError,
     "{what} must be finite",
     meaning="A value that must be finite is NaN or infinite.",
