@@ -139,6 +139,7 @@ LOGS = {
     "steps-begin-elsewhere": lambda _: op.annotate(
         LOG.with_columns(pl.col("step") + 5), EAGER, columns=op.Columns.of(WALK)
     ),
+    "steps-counted-from": lambda _: op.annotate(LOG, EAGER, columns=op.Columns.of(WALK), first_step=5),
     "names-of-logs": lambda _: op.pool({}),
     "name-of-a-log": lambda _: op.pool({"a/b": DEMO}),
     "one-policy-at-a-time": lambda _: ev(CUT, policies=BOTH, truncation="bootstrap", horizon=99),

@@ -13,6 +13,7 @@ from gymnasium import spaces
 from gymnasium.wrappers import TimeLimit
 from offpolicy import theory
 from offpolicy.drivers.cross_fit import cross_fit
+from offpolicy.experiments import reproduction
 from offpolicy.extensions import plugins
 from offpolicy.hookspecs import hookimpl
 from offpolicy.mdp import SparseModel, TransitionCounts
@@ -82,6 +83,22 @@ class Broken:
 
     def predict(self, x):
         return np.full(len(x), np.nan)
+
+
+class Answerless:
+    """A model whose look-up answers nothing."""
+
+    def q_hat(self, states, actions, step):
+        return np.zeros(len(states))
+
+    def v_hat(self, states, step):
+        return np.zeros(len(states))
+
+    def r_hat(self, states, actions, step):
+        return np.zeros(len(states))
+
+    def lookup_many(self, *_):
+        return []
 
 
 class Fickle:
@@ -184,6 +201,7 @@ MODELS = {
         LOG, WALK, policy=EAGER, fitter="tabular", columns=op.Columns(state=("step", "place"))
     ),
     "no-grid": lambda _: op.fitter("tabular").fit(LOG, WITHOUT_GRID),
+    "wrong-answers": lambda _: op.annotate(LOG, EAGER, Answerless(), op.Columns.of(WALK)),
     "cells-not-counted": lambda _: Tabular(aggregate=lambda states: states[:, 0]).fit(LOG, WALK),
     "cell-outside": lambda _: TransitionCounts(2, 2).add([5], [0], [0.0], [0]),
     "state-outside-grid": lambda _: op.Grid((3,)).index(np.array([[9]])),
@@ -293,6 +311,7 @@ CONVERTERS = {
 }
 PLUGINS = {
     "unknown-plugin": lambda _: op.domain("no-such-domain"),
+    "no-experiment": lambda _: _without_experiments(),
     "no-hook": lambda _: plugins._ask(ModuleType("pond")),
     "wrong-answer-of-hook": lambda _: plugin(offpolicy_domains=lambda: [Walk]),
     "incomplete-plugin": lambda _: made(lambda: 3),
@@ -300,6 +319,12 @@ PLUGINS = {
     "refused-by-maker": lambda _: made(lambda *, size: size),
     "number-expected": lambda _: made(Walk, horizon="many"),
 }
+
+
+def _without_experiments():
+    registry = SimpleNamespace(names=lambda hook: [])
+    with mock.patch.object(plugins, "registry", return_value=registry):
+        return reproduction.names()
 
 
 def _one_class():

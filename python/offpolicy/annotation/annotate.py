@@ -22,10 +22,11 @@ from offpolicy.annotation.annotator import MODELLED, Annotation, Annotator
 from offpolicy.annotation.transition_ratio import TransitionRatio, unknown_ratio
 from offpolicy.errors import OffPolicyError, words
 from offpolicy.errors.kinds.arguments import wrong_object
-from offpolicy.errors.kinds.logs import steps_begin_elsewhere
+from offpolicy.errors.kinds.logs import steps_begin_elsewhere, steps_counted_from
 from offpolicy.errors.kinds.models import into_does_not_fit, nothing_to_annotate
 from offpolicy.logs.columns import WRITTEN, Columns, PolicyColumns
 from offpolicy.logs.sources import FrameSource, open_log
+from offpolicy.logs.steps import counted_from, smallest_step, steps_of
 from offpolicy.logs.successors import Successors
 from offpolicy.protocols import Policy, Setting, ValueModel
 
@@ -80,8 +81,8 @@ def annotate(
         `evaluate(policies=...)` takes the same object. A list of these, with lists of as many policies, models or both,
         annotates for all of them at once; values that a model made together are then looked up together.
     first_step
-        0 or 1: how the first step of an episode is numbered. By default the log's first row says so, which is read
-        at once.
+        0 or 1: how the first step of an episode is numbered. By default the log's smallest step says so: its
+        first row is read at once, and the other steps only where that has another step than 0.
     threads
         At most so many; all processors by default.
     domain
@@ -122,10 +123,9 @@ def annotate(
     episode = columns.find("episode", source.columns)
     query = source.lazy()
     if first_step is None:
-        first = query.select(polars_calls.column(step)).head(1).collect()
-        first_step = int(first[step][0]) if first.height and first[step][0] is not None else 0
+        first_step = _first_step(query, step)
     if first_step not in (0, 1):
-        raise steps_begin_elsewhere(column=repr(step), first=first_step)
+        raise steps_counted_from(found=first_step)
     inputs: list[str] = list(dict.fromkeys([*states, action, step, *([episode] if episode else [])]))
     ratio, added = None, []
     if any("transition_ratio" in annotation.outputs for annotation in annotations):
@@ -150,6 +150,13 @@ def annotate(
 
     lazy = polars_calls.add_columns(query, inputs, outputs, batch).drop(added)
     return remember(lazy, *tallies_of(log), annotator.tally)
+
+
+def _first_step(query: pl.LazyFrame, step: str) -> int:
+    smallest = smallest_step(steps_of(query, step))
+    if smallest is not None and smallest > 1:
+        raise steps_begin_elsewhere(column=repr(step), first=f"{smallest}: give first_step=")
+    return counted_from(smallest)
 
 
 def _annotations(policy: Any, model: Any, columns: Columns, into: Any, domain: Setting | None) -> list[Annotation]:

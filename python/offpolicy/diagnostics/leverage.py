@@ -37,7 +37,7 @@ CAPPED = ("is", "step-is", "wis", *CORRECTED)
 
 
 @dataclass(frozen=True)
-class Parts:
+class Leading:
     """An estimate as total / size, and what each of the leading trajectories has of both; `kept` a cap leaves alone."""
 
     total: float
@@ -76,7 +76,7 @@ def moved(
     return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in row.items()}
 
 
-def _parts(estimator: str, value: float, n: int, mean_weight: float, leaders: list[dict[str, Any]]) -> Parts | None:
+def _parts(estimator: str, value: float, n: int, mean_weight: float, leaders: list[dict[str, Any]]) -> Leading | None:
     """None where a leading trajectory has no value of its own."""
     if estimator == "wis":
         weights = [leader["weight"]["value"] for leader in leaders]
@@ -90,4 +90,4 @@ def _parts(estimator: str, value: float, n: int, mean_weight: float, leaders: li
     kept = [leader["first_v_hat"]["value"] if estimator in CORRECTED else 0.0 for leader in leaders]
     if not leaders or None in values or None in kept:
         return None
-    return Parts(total, size, list(zip(values, sizes, strict=True)), kept)
+    return Leading(total, size, list(zip(values, sizes, strict=True)), kept)

@@ -34,12 +34,11 @@ from offpolicy.drivers.arguments import (
     read_domain,
     read_fraction,
     read_settings,
+    refuse_what_is_missing,
 )
 from offpolicy.drivers.candidates import find_candidates
 from offpolicy.drivers.improvement import SCHEMA, BehaviorValue, Improvement, at_least
-from offpolicy.drivers.lower_bound import LowerBound
-from offpolicy.drivers.missing import refuse_what_is_missing
-from offpolicy.drivers.score import Score, Scoring
+from offpolicy.drivers.score import LowerBound, Score, Scoring
 from offpolicy.drivers.split_log import default_names
 from offpolicy.errors import words
 from offpolicy.errors.kinds.arguments import needs_argument
@@ -57,6 +56,7 @@ from offpolicy.logs.log_probabilities import with_behavior
 from offpolicy.logs.reading import steady
 from offpolicy.logs.sort import tidy
 from offpolicy.logs.sources import FrameSource, ParquetSource, Source, StreamSource, open_log
+from offpolicy.logs.steps import counted_from, smallest_step, steps_of
 from offpolicy.models.behavior import behavior_columns
 from offpolicy.models.behavior_policy import is_policy
 from offpolicy.protocols import Generator, ModelFitter, Policy, Setting
@@ -175,7 +175,7 @@ def improve(
     advance(0, None)
     floor = cost_floor(setting, estimator, bound) if against == "difference" else None
     with steady(partial(_check_unchanged, source, own)):
-        first_step = int(open_log(table).lazy().select(pl.col("step").min()).collect().item())
+        first_step = counted_from(smallest_step(steps_of(open_log(table).lazy(), "step")))
         found = find_candidates(generator, fitter, table, setting)
         settings = {**common, "columns": kept, "threads": threads, "baseline": baseline}
         scoring = Scoring(

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from offpolicy import figures
 from offpolicy._util.printing import readable
 from offpolicy._util.scalars import shown, text
 from offpolicy._util.visible import visible
@@ -29,6 +30,7 @@ from offpolicy.evaluation.estimate import Estimate, IntervalSettings
 from offpolicy.evaluation.estimators import ESTIMATORS, UNWEIGHTED
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.evaluation.verdict import Verdict, best, judge, judge_estimate, none_of, unweighted, worst
+from offpolicy.figures.figure import Figure
 from offpolicy.logs.trajectories import Samples
 
 
@@ -207,6 +209,14 @@ class Evaluation:
         policy = None if policy is None else text("policy", policy)
         estimate = self._find(policy, estimator, "ev.values({estimator!r}, {policy!r})")
         return self.samples.values(estimate.policy, estimator)
+
+    def figure(self, kind: str) -> Figure:
+        """Draw the evaluation: `forest` has one row per policy and estimator, with interval and verdict.
+
+        >>> import offpolicy as op
+        >>> op.evaluate(op.demo_log(), discount=0.9).figure("forest").save("forest.svg")
+        """
+        return figures.figure(self, kind)
 
     def to_dict(self) -> dict[str, Any]:
         """The whole result with its provenance, ready for JSON.

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from offpolicy._util.exact_sums import exact_dot, exact_sum
 from offpolicy.errors import TooLargeError, words
 from offpolicy.errors.phrase import phrase
 from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.estimators import BLENDED, UNWEIGHTED
 from offpolicy.evaluation.plan import BEHAVIOR, Plan
 from offpolicy.evaluation.propensity_score import Projection, ScoredLog, UnaccountedError
-from offpolicy.intervals.exact_sums import exact_dot, exact_sum
 from offpolicy.logs.columns import ESTIMATED, SCORE
 from offpolicy.logs.trajectories import Samples
 from offpolicy.protocols import Floats

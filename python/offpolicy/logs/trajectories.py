@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -21,17 +21,16 @@ import polars as pl
 from offpolicy import _core
 from offpolicy._util import polars_calls
 from offpolicy._util.forked import check_not_forked
+from offpolicy._util.mixing import mixed
 from offpolicy._util.visible import visible
 from offpolicy.errors.kinds.logs import beyond_floats, no_values_of_trajectories
 from offpolicy.evaluation.estimators import BLENDED
 from offpolicy.evaluation.plan import BEHAVIOR, Plan, Policy
+from offpolicy.logs.clusters import Clusters
 from offpolicy.logs.crossing import Crossing
 from offpolicy.logs.reading import Reading, Recount
 from offpolicy.logs.sources import Source
 from offpolicy.protocols import Floats
-
-if TYPE_CHECKING:
-    from offpolicy.logs.clusters import Clusters
 
 Made = TypeVar("Made")
 
@@ -174,7 +173,7 @@ def _mixed(frame: pl.DataFrame, shares: Sequence[float]) -> pl.DataFrame:
         return frame
     rho: Floats = frame[_RATIO].to_numpy()
     for alpha in shares:
-        rho = (1 - alpha) * rho + alpha
+        rho = mixed(alpha, rho)
     return frame.with_columns(pl.Series(_RATIO, rho))
 
 

@@ -26,6 +26,7 @@ from offpolicy.evaluation.plan import Plan
 from offpolicy.logs.endings import cut_off
 from offpolicy.logs.reading import Reading
 from offpolicy.logs.sources import ParquetSource, Source, several
+from offpolicy.logs.steps import counted_from
 
 #: A column that marks the rows at which an episode was cut off.
 CUT = "__offpolicy_cut__"
@@ -142,8 +143,8 @@ def _extent(source: Source, plan: Plan) -> tuple[int, int]:
     step = column(plan.columns.step)
     found = [piece.select(step.min(), step.max().alias("last")) for piece in source.pieces()]
     whole = pl.concat(found, how="vertical_relaxed").select(step.min(), pl.col("last").max())
-    first, last = interruptible(lambda _: whole.collect(engine="streaming")).row(0)
-    return first, last
+    smallest, last = interruptible(lambda _: whole.collect(engine="streaming")).row(0)
+    return counted_from(smallest), last
 
 
 def _cut_rows(source: Source, plan: Plan, first: int, horizon: int) -> pl.DataFrame:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,19 +11,6 @@ from numpy.typing import NDArray
 from offpolicy.errors.kinds.models import cell_outside
 from offpolicy.errors.kinds.simulation import wrong_array
 from offpolicy.protocols import States
-
-
-class Aggregation(Protocol):
-    """A number of cells, and the cell of every state; `offpolicy.Grid` is one."""
-
-    @property
-    def cells(self) -> int:
-        """How many there are."""
-        ...
-
-    def index(self, states: States) -> NDArray[np.int64]:
-        """The cell of each state."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -211,12 +211,12 @@ def estimate_of(
     classifier: Any = None,
     aggregate: Grid | None = None,
     columns: Columns | None = None,
-) -> tuple[Estimate, Folds]:
+) -> tuple[BehaviorEstimate, Folds]:
     """Return what each fold is told by the others, and how many episodes each has."""
     episodes = np.zeros(folds, dtype=np.int64)
     batches = _folded(transitions(log, domain, columns), domain, part_of, episodes)
     if classifier is None:
-        return _Counts.count(batches, _cells(aggregate, domain), domain.actions, folds), episodes
+        return _CellCounts.count(batches, _cells(aggregate, domain), domain.actions, folds), episodes
     return _Classifiers.fit(batches, classifier, domain.actions, episodes), episodes
 
 
@@ -274,7 +274,7 @@ class _Score(Protocol):
         ...
 
 
-class Estimate(Protocol):
+class BehaviorEstimate(Protocol):
     """What was seen of the behaviour policy."""
 
     def seen(self, states: States, fold: Folds) -> Floats:
@@ -288,7 +288,7 @@ class Estimate(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class _Counts:
+class _CellCounts:
     """Counts of other folds, (folds, cells, actions)."""
 
     cells: Grid
@@ -296,7 +296,7 @@ class _Counts:
     field = ("cell", pl.Int64)
 
     @classmethod
-    def count(cls, batches: Iterator[tuple[Transitions, Folds]], cells: Grid, actions: int, folds: int) -> _Counts:
+    def count(cls, batches: Iterator[tuple[Transitions, Folds]], cells: Grid, actions: int, folds: int) -> _CellCounts:
         """One pass over the log."""
         check_table(cells, actions, tables=2 * folds)
         shape = (folds, cells.cells, actions)

@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Schema};
 use arrow_select::take::take;
 use offpolicy_core::log::problem::{Kind, Place};
-use offpolicy_core::log::scan::{Batch, Flaw, Run, Scan};
+use offpolicy_core::log::scan::{Batch, EpisodeRun, Flaw, Scan};
 use offpolicy_core::log::steps::Steps;
 use offpolicy_core::pass::plan::Plan;
 use serde::Deserialize;
@@ -66,7 +66,7 @@ impl Spec {
 /// Scratch memory of one worker.
 #[derive(Default)]
 pub struct Converter {
-    runs: Vec<Run>,
+    runs: Vec<EpisodeRun>,
     steps: Vec<i64>,
     numbers: Vec<Vec<f64>>,
     marks: [Vec<bool>; 2],

@@ -40,6 +40,14 @@ steps_begin_elsewhere = Kind(
     remedy="Number the steps of each episode from 0, or from 1.",
     example={"column": "'step'", "first": 5},
 )
+steps_counted_from = Kind(
+    "steps-counted-from",
+    UsageError,
+    "steps count from 0 or from 1, not from {found}",
+    meaning="It was said that steps count from another number than 0 or 1.",
+    remedy="Give first_step=0 or first_step=1.",
+    example={"found": 5},
+)
 history_not_whole = Kind(
     "history-not-whole",
     OffPolicyError,

@@ -69,6 +69,14 @@ no_grid = Kind(
     remedy="Give {how}.",
     example={"name": "'walk'", "why": "", "how": "aggregate= (an offpolicy.Grid, or a function with cells=)"},
 )
+wrong_answers = Kind(
+    "wrong-answers",
+    OffPolicyError,
+    "the model's lookup_many must give a list of answers, one at least and {most} at most",
+    meaning="The look-up of a model answered nothing, or more than it was asked.",
+    remedy="Let lookup_many return one answer for each question that it takes, in their order.",
+    example={"most": 3},
+)
 cells_not_counted = Kind(
     "cells-not-counted",
     UsageError,

@@ -13,6 +13,14 @@ unknown_plugin = Kind(
     remedy="Choose one of the names that `offpolicy plugins` lists, or install the package that brings it.",
     example={"what": "domain", "name": "'mountan-car'", "hint": "; did you mean 'mountain-car'?"},
 )
+no_experiment = Kind(
+    "no-experiment",
+    PluginError,
+    "no experiment is installed{hint}",
+    meaning="A published result was to be reproduced, and no plugin brings an experiment.",
+    remedy="Install a plugin with experiments, such as offpolicy-paper.",
+    example={"hint": ": those of the paper are in the plugin offpolicy-paper"},
+)
 no_hook = Kind(
     "no-hook",
     PluginError,
