@@ -17,6 +17,7 @@ from offpolicy.experiments import reproduction
 from offpolicy.extensions import plugins
 from offpolicy.hookspecs import hookimpl
 from offpolicy.mdp import SparseModel, TransitionCounts
+from offpolicy.models import fitters
 from offpolicy.models.fitters.factored import Factored
 from offpolicy.models.fitters.kernel import Kernel
 from offpolicy.models.fitters.tabular import Tabular
@@ -164,7 +165,8 @@ def made(maker, **options):
 
 def without_jax():
     hidden = {"jax": None, "offpolicy.models.fitters.gru": None}
-    with mock.patch.dict(sys.modules, hidden):
+    with mock.patch.dict(sys.modules, hidden), mock.patch.dict(vars(fitters)):
+        vars(fitters).pop("gru", None)
         return op.fitter("recurrent").fit(LOG, WALK)
 
 
@@ -322,7 +324,7 @@ PLUGINS = {
 
 
 def _without_experiments():
-    registry = SimpleNamespace(names=lambda hook: [])
+    registry = SimpleNamespace(names=lambda hook: [], plugins=[])
     with mock.patch.object(plugins, "registry", return_value=registry):
         return reproduction.names()
 
