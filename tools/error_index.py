@@ -42,9 +42,10 @@ def entry(kind: Kind) -> str:
     """Return the heading of a kind with its meaning, an example and what to do."""
     message, remedy = kind.rendered(**kind.example)
     python, cli = in_words(message, "python"), in_words(message, "cli")
-    shown = f"{kind.error.__name__}: {python}"
-    told = "" if cli == python else f"\nOn the command line:\n\n```text\nerror: {cli}\n```\n"
-    return f"\n### {kind.id}\n\n{kind.meaning}\n\n```text\n{shown}\n```\n{told}\nWhat to do: {remedy}\n"
+    parts = [f"### {kind.id}", kind.meaning, f"    {kind.error.__name__}: {python}"]
+    if cli != python:
+        parts += ["On the command line:", f"    error: {cli}"]
+    return "\n" + "\n\n".join([*parts, f"What to do: {remedy}"]) + "\n"
 
 
 def problem(text: ProblemText) -> str:
