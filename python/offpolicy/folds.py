@@ -25,7 +25,7 @@ from offpolicy._util.polars_calls import naming_the_log
 from offpolicy.errors.kinds.arguments import bad_value
 from offpolicy.errors.kinds.columns import no_id_of_episode, wrong_type
 from offpolicy.logs.columns import Columns
-from offpolicy.logs.sources import FrameSource, Source, open_log
+from offpolicy.logs.sources import Source, open_log
 from offpolicy.protocols import Floats
 
 Hashes = NDArray[np.uint64]
@@ -112,8 +112,8 @@ def split(
         raise bad_value(name="fraction", expected="from 0 to 1", found=fraction)
     source = open_log(log)
     column = (columns or Columns()).need("episode", source.columns)
-    if isinstance(source, FrameSource):
-        return _sides(source.frame, share(column, seed) < fraction)
+    if (frame := source.in_memory) is not None:
+        return _sides(frame, share(column, seed) < fraction)
 
     def shares(episodes: pl.Series, kept: Source = source) -> Floats:  # the query keeps a temporary file alive
         return share_of(episodes, seed)

@@ -102,7 +102,12 @@ def test_functions_import_only_what_an_installation_may_lack_or_what_is_slow(fou
 
 
 def test_every_extra_of_an_installation_is_known_here():
-    needed = {need.partition(">")[0] for extra, needs in REQUIREMENTS.items() if extra != "test" for need in needs}
+    needed = {
+        need.partition(">")[0]
+        for extra, needs in REQUIREMENTS.items()
+        if extra not in ("test", "docs")
+        for need in needs
+    }
     called = {"scikit-learn": "sklearn", "vl-convert-python": "vl_convert"}
     assert {called.get(name, name) for name in needed} == OPTIONAL
 

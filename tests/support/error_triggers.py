@@ -7,7 +7,7 @@ import offpolicy as op
 import polars as pl
 from offpolicy.intervals.replicates import Quanta, ReplicateSums
 from offpolicy.intervals.sketch import _DIGEST, _MAGIC, Sketch, _checksum
-from offpolicy.logs import sources
+from offpolicy.logs.sources import frame
 from offpolicy.testing import Walk
 
 WALK = Walk()
@@ -108,7 +108,7 @@ COLUMNS = {
     ),
     "no-end-of-episodes": lambda _: op.fitter("tabular").fit(LOG.drop("terminal"), WALK),
     "column-of-some": lambda _: op.pool({"a": DEMO.with_columns(x=1), "b": DEMO}),
-    "column-twice": lambda _: sources._frame(_twice()),
+    "column-twice": lambda _: frame._frame(_twice()),
     "column-there-already": lambda _: op.pool({"a": DEMO.with_columns(logger=1)}),
     "no-common-type": lambda _: op.pool({"a": DEMO, "b": DEMO.with_columns(reward=pl.lit("x"))}),
     "no-id-of-episode": lambda _: op.folds.fold_of(pl.Series("episode", [1, None]), 2, 0),
@@ -130,7 +130,7 @@ FILES = {
     "not-a-log": lambda _: ev({}),
     "not-paths": lambda _: ev([DEMO]),
     "no-paths": lambda _: ev([]),
-    "unreadable-frame": lambda _: sources._frame({"a": [1, object()], "b": [1]}),
+    "unreadable-frame": lambda _: frame._frame({"a": [1, object()], "b": [1]}),
 }
 LOGS = {
     "bad-log": lambda _: ev(DEMO.with_columns(behavior_prob=0.0)),

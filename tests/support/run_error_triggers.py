@@ -12,7 +12,7 @@ from offpolicy._util import forked
 from offpolicy.errors import InternalError
 from offpolicy.experiments import reproduction
 from offpolicy.experiments.runs import complete
-from offpolicy.logs import sources
+from offpolicy.logs.sources import frame
 
 
 def again(folder, change=lambda lines: lines, **options):
@@ -51,7 +51,7 @@ def forked_child():
 
 def without_pyarrow():
     with mock.patch.object(pl, "DataFrame", side_effect=ImportError):
-        return sources._frame(DEMO)
+        return frame._frame(DEMO)
 
 
 def internal():

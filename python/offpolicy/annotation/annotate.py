@@ -25,7 +25,7 @@ from offpolicy.errors.kinds.arguments import wrong_object
 from offpolicy.errors.kinds.logs import steps_begin_elsewhere, steps_counted_from
 from offpolicy.errors.kinds.models import into_does_not_fit, nothing_to_annotate
 from offpolicy.logs.columns import WRITTEN, Columns, PolicyColumns
-from offpolicy.logs.sources import FrameSource, open_log
+from offpolicy.logs.sources import open_log
 from offpolicy.logs.steps import counted_from, smallest_step, steps_of
 from offpolicy.logs.successors import Successors
 from offpolicy.protocols import Policy, Setting, ValueModel
@@ -135,9 +135,9 @@ def annotate(
     threads = threads or os.cpu_count() or 1
     annotator = Annotator(annotations, states, action, step, episode, first_step, threads, ratio)
     inputs += added
-    if isinstance(source, FrameSource):
+    if (whole := source.in_memory) is not None:
         rows = query.select(polars_calls.exactly(inputs)).collect()
-        made = source.frame.with_columns(annotator(rows).get_columns())
+        made = whole.with_columns(annotator(rows).get_columns())
         return remember(made, *tallies_of(log), annotator.tally)
 
     outputs = [name for annotation in annotations for name in annotation.outputs.values()]

@@ -47,8 +47,9 @@ from offpolicy.evaluation.evaluate import (
     check_types,
     evaluate,
 )
-from offpolicy.evaluation.passes import ProgressFunction, Steady
-from offpolicy.evaluation.plan import TARGET, Plan, Settings, choose_estimators, lacking, ratio_checks
+from offpolicy.evaluation.options import ProgressFunction
+from offpolicy.evaluation.passes import Steady
+from offpolicy.evaluation.plan import TARGET, Plan, Probabilities, Settings, choose_estimators, lacking
 from offpolicy.evaluation.plan import Policy as TargetPolicy
 from offpolicy.evaluation.result import Evaluation
 from offpolicy.logs.clusters import Clusters, hints
@@ -229,7 +230,7 @@ def _refuse(
     for role in ("episode", "step", "reward"):
         columns.need(role, source.columns)
     behavior = None if estimated else columns.with_estimates(source.columns).find("behavior_prob", source.columns)
-    ratio: dict[str, Any] | None = {"probabilities": {}} if estimated or behavior else None
+    ratio = Probabilities("", "") if estimated or behavior else None
     lacks = phrase(
         "{lacking}, or estimate it, {behavior}",
         lacking=lacking(columns, source.columns, behavior, TARGET, words.column),
@@ -244,7 +245,7 @@ def _refuse(
         truncated=columns.find("truncated", source.columns),
         policies=(),
         mc=True,
-        extra=((behavior, ratio_checks(density=False)["behavior_prob"]),) if behavior else (),
+        extra=((behavior, "behavior_prob"),) if behavior else (),
     )
     return Steady(source, plan, threads)
 

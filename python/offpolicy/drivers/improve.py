@@ -46,7 +46,7 @@ from offpolicy.errors.kinds.drivers import bounds_nothing, made_of_ratios, value
 from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.estimators import AVERAGED, WEIGHTED, check_ids
 from offpolicy.evaluation.evaluate import check_types, evaluate
-from offpolicy.evaluation.passes import ProgressFunction
+from offpolicy.evaluation.options import ProgressFunction
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.evaluation.result import Evaluation
 from offpolicy.folds import fold_of
@@ -55,7 +55,7 @@ from offpolicy.logs.columns import ESTIMATED, SCORE, Columns, PolicyColumns
 from offpolicy.logs.log_probabilities import with_behavior
 from offpolicy.logs.reading import steady
 from offpolicy.logs.sort import tidy
-from offpolicy.logs.sources import FrameSource, ParquetSource, Source, StreamSource, open_log
+from offpolicy.logs.sources import Source, open_log
 from offpolicy.logs.steps import counted_from, smallest_step, steps_of
 from offpolicy.models.behavior import behavior_columns
 from offpolicy.models.behavior_policy import is_policy
@@ -287,7 +287,7 @@ def _prepared(
 
 def _behavior(source: Source, columns: Columns, unweighted: bool = False, **settings: Any) -> Evaluation:
     """The behaviour policy's own value, from a scan that checks all that later ones read, its probabilities too."""
-    log = source if isinstance(source, FrameSource | ParquetSource) else source.lazy()
+    log = source.lazy() if source.is_query else source
     if unweighted:  # its probabilities are not there yet
         return evaluate(log, estimators=["mc"], columns=columns, **settings)
     logged = columns.with_estimates(source.columns).need("behavior_prob", source.columns)
@@ -299,8 +299,8 @@ def _behavior(source: Source, columns: Columns, unweighted: bool = False, **sett
 def _check_unchanged(source: Source, own: Evaluation) -> None:
     """Refuse a log that is not what it was when the behaviour policy was evaluated; a query is read once more."""
     source.check_unchanged()
-    if isinstance(source, StreamSource):
-        own.samples.scan(own.samples.plan, "first", None)
+    if source.is_query:
+        own.samples.scan(own.samples.plan, _core.Pass.FIRST, None)
 
 
 def _eligible(score: Score, require: str) -> Score:
@@ -335,27 +335,16 @@ def _table(scores: list[Score], ranked: list[Score]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
-def _again(source: Source) -> Any:
-    """A log that can be read again, in the form that is read fastest; a stream was written to a file by now."""
-    if isinstance(source, FrameSource):
-        return source.frame
-    return source.paths if isinstance(source, ParquetSource) else source.lazy()
-
-
 def _with_default_names(source: Source, columns: Columns, domain: Setting) -> Any:
     """The log as generators and fitters read it, who know columns by their default names alone."""
     renamed = default_names(columns, domain, source.columns)
     if not renamed and not columns.unread:
-        return _again(source)
-    return _frame(source).with_columns(renamed).drop(columns.unread, strict=False)
+        return source.reopened()
+    return source.as_polars().with_columns(renamed).drop(columns.unread, strict=False)
 
 
 def _with_estimates(table: Any, domain: Setting, how: dict[str, Any], keep: Source) -> Any:
     """The log with the probabilities of the behaviour policy, each estimated from the other part of the episodes."""
-    log = _frame(open_log(table))
+    log = open_log(table).as_polars()
     made = behavior_columns(log, domain, partial(fold_of, folds=PARTS), PARTS, keep=keep, **how)
     return log.drop(SCORE, strict=False).with_columns(made)
-
-
-def _frame(source: Source) -> Any:
-    return source.frame if isinstance(source, FrameSource) else source.lazy()

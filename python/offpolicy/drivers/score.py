@@ -46,7 +46,7 @@ from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.estimators import NEEDS
 from offpolicy.evaluation.evaluate import evaluate
-from offpolicy.evaluation.passes import ProgressFunction
+from offpolicy.evaluation.options import ProgressFunction
 from offpolicy.evaluation.result import Evaluation
 from offpolicy.evaluation.verdict import Verdict
 from offpolicy.intervals import Interval

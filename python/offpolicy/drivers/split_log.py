@@ -140,8 +140,8 @@ class SplitLog:
         self.source, self.domain, self.states = source, domain, tuple(domain.state_columns)
         ids = columns.need("episode", source.columns)
         added = [*default_names(columns, domain, source.columns), expression(ids, parts.of, pl.Int64).alias(PART)]
-        if isinstance(source, FrameSource):
-            self.whole: Frame = source.frame.with_columns(added).drop(columns.unread, strict=False)
+        if (frame := source.in_memory) is not None:
+            self.whole: Frame = frame.with_columns(added).drop(columns.unread, strict=False)
             self.pieces: list[Frame] = [self.whole]
         else:
             whole, *pieces = (

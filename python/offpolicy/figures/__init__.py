@@ -19,11 +19,11 @@ KINDS = {
 }
 
 
-def figure(result: Any, kind: str) -> Figure:
+def draw(result: Any, kind: str) -> Figure:
     """Draw a result.
 
     >>> import offpolicy as op
-    >>> figure(op.evaluate(op.demo_log(), discount=0.9), "pie")
+    >>> draw(op.evaluate(op.demo_log(), discount=0.9), "pie")
     Traceback (most recent call last):
         ...
     offpolicy.errors.UsageError: kind must be one of 'forest', not 'pie'

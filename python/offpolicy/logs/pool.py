@@ -16,7 +16,7 @@ from offpolicy.errors import words
 from offpolicy.errors.kinds.columns import column_of_some, column_there_already, no_common_type, unnamed_column
 from offpolicy.errors.kinds.logs import name_of_a_log, names_of_logs
 from offpolicy.logs.columns import Columns
-from offpolicy.logs.sources import FrameSource, ReaderSource, Source, open_log
+from offpolicy.logs.sources import Source, open_log
 
 #: What parts the name of a log from the id of an episode in it.
 BETWEEN = "/"
@@ -58,13 +58,13 @@ def pool(logs: Mapping[str, Any], *, columns: Columns | None = None, logger: str
     parts = [_part(name, source, episode, logger).select([*names, logger]) for name, source in sources.items()]
     types = _common_types(list(sources), [part.collect_schema() for part in parts])
     pooled = pl.concat(part.cast(types) for part in parts)
-    return pooled.collect() if all(isinstance(source, FrameSource) for source in sources.values()) else pooled
+    return pooled.collect() if all(source.in_memory is not None for source in sources.values()) else pooled
 
 
 def _part(name: str, source: Source, episode: str, logger: str) -> pl.LazyFrame:
     """Return a log with ids that begin with its name."""
     query = source.lazy()
-    if isinstance(source, ReaderSource) or getattr(source, "keep", None) is not None:
+    if source.keeps_files:
         kept = query.collect_schema()[episode]
         query = query.with_columns(pl.col(episode).map_batches(_held_by(source), return_dtype=kept))
     prefixed = pl.concat_str(pl.lit(name + BETWEEN), pl.col(episode).cast(pl.String))

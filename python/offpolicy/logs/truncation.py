@@ -64,7 +64,7 @@ def with_checks(plan: Plan) -> Plan:
     """The plan that also reads, and so checks, the columns that a bootstrap needs."""
     if plan.settings.truncation != "bootstrap":
         return plan
-    return replace(plan, extra=tuple((name, "finite") for name in _model(plan)))
+    return replace(plan, extra=tuple(zip(_model(plan), ("q_hat", "r_hat"), strict=True)))
 
 
 def mend(source: Source, plan: Plan, cut: Cut, explicit: bool, beside: Sequence[str] = ()) -> Mended:

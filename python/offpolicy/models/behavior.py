@@ -36,7 +36,7 @@ from offpolicy.errors.kinds.models import classifier_failed, illegal_action, no_
 from offpolicy.folds import MOST_FOLDS, fold_of
 from offpolicy.grid import Grid, check_table
 from offpolicy.logs.columns import ESTIMATED, SCORE, Columns
-from offpolicy.logs.sources import FrameSource, open_log
+from offpolicy.logs.sources import open_log
 from offpolicy.logs.transitions import Transitions, transitions
 from offpolicy.models.logistic_score import LogisticScore
 from offpolicy.policies import FromClassifier
@@ -134,7 +134,7 @@ def estimate_behavior(
         )
     smoothing = at_least_0("smoothing", smoothing)
     source = open_log(log)
-    query = source.frame if isinstance(source, FrameSource) else source.lazy()
+    query = source.as_polars()
     made = behavior_columns(
         query,
         domain,

@@ -21,7 +21,7 @@ ASKED = {"discount": 0.9, "baseline": 0.5}
 
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch):
-    monkeypatch.setattr("offpolicy.logs.sources.TASK_ROWS", 30)
+    monkeypatch.setattr("offpolicy.logs.tasks.TASK_ROWS", 30)
 
 
 class Carrier:
@@ -192,6 +192,7 @@ def attack(rng: random.Random, others: list[bytes]) -> str:
     return "the right numbers" if at == 2 or (same is not None and ev.table.equals(same)) else "other numbers"
 
 
+@pytest.mark.slow
 def test_forged_states_end_in_an_error_or_a_number():
     """2,000 cases; 100,000 with --hypothesis-profile=thorough. A PanicException is no Exception, and would end this."""
     rng, others = random.Random(17), []

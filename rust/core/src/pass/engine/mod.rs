@@ -16,7 +16,7 @@ use crate::pass::fold::Piece;
 use crate::pass::memory::Budget;
 use crate::pass::normalisers::{Normalisers, Tables};
 use crate::pass::plan::{Pass, Plan, Policy, Ratio, StepForm, Work};
-use crate::pass::ratios::{Mixed, Quotients, Ratios, mixed};
+use crate::pass::ratios::{Mixed, Quotients, Ratios};
 use crate::pass::weights::Weights;
 use terms::{Fold, Source, by_blocks};
 
@@ -441,7 +441,7 @@ fn scaled_ratio(plan: &Plan, p: usize, rows: &Rows, row: usize) -> Block<Scaled>
                 shares.push(alpha);
                 base = of;
             }
-            shares.into_iter().rev().fold(scaled_ratio(plan, base, rows, row), mixed)
+            shares.into_iter().rev().fold(scaled_ratio(plan, base, rows, row), crate::pass::ratios::mixed)
         }
     }
 }
