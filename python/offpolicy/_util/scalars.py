@@ -65,16 +65,25 @@ def at_least_0(name: str, value: Any) -> float:
     return float(number(name, value, 0, what="at least 0 and finite"))
 
 
+def as_whole(value: Any) -> int | None:
+    """Return a whole number of any library as plain Python has it; None for truth values and all else.
+
+    >>> as_whole(np.int8(3)), as_whole(True), as_whole(3.0)
+    (3, None, None)
+    """
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
+
+
 def whole(name: str, value: Any, least: int | None = None, most: str = "", limit: int | None = None) -> int:
     """Return a whole number from `least` to `limit`; `most` is how an error calls a limit that is not known yet.
 
     >>> whole("seed", np.int8(3))
     3
     """
-    try:
-        found = None if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        found = None
+    found = as_whole(value)
     if found is None or (least is not None and found < least):
         start = "" if least is None else f" of at least {least}" if not most else f" from {least} to {most}"
         raise bad_value(name=name, expected=f"a whole number{start}", found=shown(value))

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from offpolicy._util.scalars import as_whole
 from offpolicy.errors import MemoryLimitError, words
 from offpolicy.errors.kinds.arguments import wrong_object
 from offpolicy.errors.kinds.evaluation import memory_for_episodes, memory_for_steps
@@ -35,8 +36,8 @@ def limit(memory: Any) -> int:
         return available() // SHARE
     if isinstance(memory, str) and (found := _SIZE.fullmatch(memory)) and found[2].lower() in _UNITS:
         size = int(float(found[1]) * _UNITS[found[2].lower()])
-    elif isinstance(memory, int) and not isinstance(memory, bool):
-        size = memory
+    elif (whole := as_whole(memory)) is not None:
+        size = whole
     else:
         raise wrong_object(
             argument=words.argument("memory"),
