@@ -24,7 +24,8 @@ from offpolicy._util.scratch import ScratchFolder
 from offpolicy.annotation.annotate import annotate
 from offpolicy.annotation.annotated_logs import tallies_of
 from offpolicy.annotation.growing import GrowingLog
-from offpolicy.errors import BadLogError, UsageError
+from offpolicy.errors import BadLogError
+from offpolicy.errors.kinds.models import domain_has_other_state
 from offpolicy.folds import expression, fold_of, share_of, split
 from offpolicy.logs.columns import ESTIMATED, SCORE, WRITTEN, Columns, PolicyColumns
 from offpolicy.logs.sources import FrameSource, ParquetSource, Source
@@ -243,8 +244,8 @@ def default_names(columns: Columns, domain: Setting, available: list[str]) -> li
     renamed = {role: columns.need(role, available) for role in ROLES if columns.renamed(role)}
     states = columns.states(available, domain.state_columns)
     if len(states) != len(domain.state_columns):
-        raise UsageError(
-            f"domain {domain.name!r} has the state {', '.join(domain.state_columns)}, and not {', '.join(states)}"
+        raise domain_has_other_state(
+            name=repr(domain.name), state=", ".join(domain.state_columns), found=", ".join(states)
         )
     for ours, theirs in zip(domain.state_columns, states, strict=True):
         pairs = ((ours, theirs), (f"next_{ours}", f"next_{theirs}"))
