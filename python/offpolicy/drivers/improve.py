@@ -40,7 +40,7 @@ from offpolicy.drivers.candidates import find_candidates
 from offpolicy.drivers.improvement import SCHEMA, BehaviorValue, Improvement, at_least
 from offpolicy.drivers.score import LowerBound, Score, Scoring
 from offpolicy.drivers.split_log import default_names
-from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.drivers import bounds_nothing, made_of_ratios, value_of_behavior
 from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.estimators import averaged, check_ids, describe
 from offpolicy.evaluation.evaluate import check_types, evaluate
@@ -225,24 +225,17 @@ def _known_behavior(domain: Setting) -> Policy | None:
 def check_estimator(estimator: str, baseline: float | None, domain: Setting) -> None:
     """Refuses what does not average values of trajectories, with the reason."""
     check_ids([estimator])
-    about = describe(estimator)
-    others = f"choose one of {', '.join(name for name in averaged() if name != estimator)}"
+    about, name = describe(estimator), repr(estimator)
+    others = f"choose one of {', '.join(other for other in averaged() if other != estimator)}"
     if about.weighted:
-        raise UsageError(
-            f"estimator {estimator!r} is made of ratios of sums, biased in small samples and no average of the values "
-            f"of trajectories, which V − Cσ is made for; {others}"
-        )
+        raise made_of_ratios(estimator=name, others=others)
     if about.of_behavior:
-        raise UsageError(
-            f"estimator {estimator!r} is the value of the behaviour policy, whatever the candidate; {others}"
-        )
+        raise value_of_behavior(estimator=name, target="candidate", others=others)
     if about.model == "value":
-        raise UsageError(
-            f"the standard error of {estimator!r} knows nothing of its model's bias: it bounds nothing; {others}"
-        )
+        raise bounds_nothing(estimator=name, bias="its model's bias", others=others)
     if about.unbiased == "in-the-limit" and not (about.shrinks and domain.reward_range[0] >= 0):
-        why = "makes costs look smaller, and rewards can be negative" if about.shrinks else "is biased in small samples"
-        raise UsageError(f"estimator {estimator!r} {why}, which no V − Cσ accounts for; {others}")
+        bias = "its bias, which makes costs look smaller," if about.shrinks else "its bias in small samples"
+        raise bounds_nothing(estimator=name, bias=bias, others=others)
     need_baseline(estimator, baseline)
 
 

@@ -10,13 +10,14 @@ other modules ask here for a trait and never compare an id:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from typing import Protocol
 
 from offpolicy import _core
 from offpolicy._util.scalars import shown
-from offpolicy.errors import UsageError
+from offpolicy.errors.hints import hint
+from offpolicy.errors.kinds.arguments import at_least_one, unknown_name
+from offpolicy.errors.kinds.evaluation import ids_in_one_text, not_an_id
 
 
 class Description(Protocol):
@@ -157,9 +158,7 @@ def describe(estimator: str) -> Description:
     known = estimators()
     if estimator in known:
         return known[estimator]
-    close = get_close_matches(estimator, known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
-    raise UsageError(f"no estimator {shown(estimator)}; {hint}")
+    raise unknown_name(lack="no estimator", name=shown(estimator), hint=hint(estimator, list(known)))
 
 
 def named(where: Callable[[Description], bool] = lambda _: True) -> tuple[str, ...]:
@@ -186,14 +185,14 @@ def check_ids(ids: str | Iterable[str]) -> list[str]:
     known = ", ".join(named())
     given = [ids] if isinstance(ids, str) else list(ids) if isinstance(ids, Iterable) else None
     if given is None or not all(isinstance(name, str) for name in given):
-        raise UsageError(f"estimators are ids such as 'dr', not {shown(ids)}; there are {known}")
+        raise not_an_id(found=shown(ids), known=known)
     chosen = list(dict.fromkeys(given))
     for name in chosen:
         if "," in name and name not in estimators():
-            raise UsageError(f"no estimator {name!r}; several are a list: {[part.strip() for part in name.split(',')]}")
+            raise ids_in_one_text(name=repr(name), ids=[part.strip() for part in name.split(",")])
         describe(name)
     if not chosen:
-        raise UsageError(f"name at least one estimator of {known}")
+        raise at_least_one(what="name", thing=f"estimator of {known}")
     return chosen
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import offpolicy as op
 import polars as pl
 import pytest
-from offpolicy.evaluation.bounds import Bounds, MissingBoundError, Terms
+from offpolicy.errors import MissingBoundError
+from offpolicy.evaluation.bounds import Bounds, Terms
 from offpolicy.evaluation.estimators import describe, named
 
 TERMS = Terms(discount=0.75, horizon=3, baseline=-0.5)
@@ -124,7 +125,7 @@ def test_an_unknown_estimator_has_no_range():
 def test_a_range_of_an_unknown_kind_is_refused(monkeypatch):
     other = SimpleNamespace(**{name: getattr(describe("dr"), name) for name in ("id", "reads")}, range="another")
     monkeypatch.setattr("offpolicy.evaluation.bounds.describe", lambda _: other)
-    with pytest.raises(op.UsageError, match="'dr' has a range of the kind 'another', which bounds do not know"):
+    with pytest.raises(op.UsageError, match="no range of dr is known: bounds do not know the kind 'another'"):
         Bounds(reward=(0, 1), ratio=2.0, q=(0, 1)).range("dr", TERMS)
 
 
