@@ -1,7 +1,8 @@
 """The estimators by id: what each is, what it needs, and what may be expected of it.
 
-Every estimator describes itself once. Those of the core do it in `rust/core/src/estimators`, one file for each, and all
-other modules ask here for a trait and never compare an id:
+Every estimator describes itself once. Those of the core do it in `rust/core/src/estimators`, one file for each, and
+those of other packages through the hook `offpolicy_estimators` (see `from_plugins`). All other modules ask here for a
+trait and never compare an id:
 
     describe("dr").needs                                   the columns of one estimator
     named(lambda about: about.weighted)                    the ids of all that have a trait
@@ -18,6 +19,7 @@ from offpolicy._util.scalars import shown
 from offpolicy.errors.hints import hint
 from offpolicy.errors.kinds.arguments import at_least_one, unknown_name
 from offpolicy.errors.kinds.evaluation import ids_in_one_text, not_an_id
+from offpolicy.evaluation.from_plugins import INSTALLED, FromPlugin
 
 
 class Description(Protocol):
@@ -70,7 +72,7 @@ class Description(Protocol):
 
     @property
     def unbiased(self) -> str:
-        """When its expectation is the value: always, with-right-model, with-transition-ratio or in-the-limit."""
+        """When its expectation is the value: always, with-right-model, with-transition-ratio, in-the-limit or never."""
         ...
 
     @property
@@ -141,7 +143,7 @@ class Description(Protocol):
 
 @cache
 def estimators() -> Mapping[str, Description]:
-    """Return all estimators by id, in the order of tables."""
+    """Return the estimators of the core by id, in the order of tables."""
     return {about.id: about for about in _core.estimators()}
 
 
@@ -158,11 +160,22 @@ def describe(estimator: str) -> Description:
     known = estimators()
     if estimator in known:
         return known[estimator]
-    raise unknown_name(lack="no estimator", name=shown(estimator), hint=hint(estimator, list(known)))
+    if (found := INSTALLED.find(estimator)) is not None:
+        return found
+    names = [*known, *INSTALLED.names()]
+    raise unknown_name(
+        lack="no estimator", name=shown(estimator), hint=hint(estimator, names) + INSTALLED.broken()
+    )
+
+
+def from_plugin(estimator: str) -> FromPlugin | None:
+    """Return an estimator of a plugin; None for one that the core computes."""
+    about = describe(estimator)
+    return about if isinstance(about, FromPlugin) else None
 
 
 def named(where: Callable[[Description], bool] = lambda _: True) -> tuple[str, ...]:
-    """Return the ids of all estimators, or of those with a trait.
+    """Return the ids of all estimators of the core, or of those with a trait.
 
     >>> named(lambda about: about.of_behavior)
     ('mc',)

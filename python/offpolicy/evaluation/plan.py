@@ -13,12 +13,15 @@ from offpolicy.errors.hints import suggestion
 from offpolicy.errors.kinds.arguments import mixture_before_its_policy, name_of_behavior, needs_argument, nothing_given
 from offpolicy.errors.kinds.columns import estimator_lacks_column
 from offpolicy.errors.phrase import Word, phrase
-from offpolicy.evaluation.estimators import RETURNS, describe, usual
+from offpolicy.evaluation.estimators import RETURNS, describe, from_plugin, named, usual
+from offpolicy.evaluation.from_plugins import ROLES, FromPlugin
 from offpolicy.logs.columns import ESTIMATED, Columns, PolicyColumns, instead_of
 from offpolicy.logs.crossing import Crossing
 
 BEHAVIOR = "behavior"
 TARGET = "target"
+#: What the core computes where only plugins estimate, so that it looks at the weights too.
+WATCHED = named(lambda about: tuple(about.needs) == ("ratio",) and not about.weighted)[0]
 #: The baseline of `dr-bsl` is a table over the horizon.
 LONGEST = 10_000_000
 #: What to do about truncated episodes.
@@ -135,6 +138,8 @@ class Plan:
     def _works_again(self, estimator: str) -> bool:
         """True where an estimator needs the second pass: for its values, its error, or influence values."""
         about = describe(estimator)
+        if isinstance(about, FromPlugin):
+            return False
         unknown_horizon = about.needs_baseline and self.settings.horizon is None
         return about.passes > 1 or unknown_horizon or (about.weighted and (self.diagnostics or self.paired))
 
@@ -181,7 +186,7 @@ class Plan:
             check_only=self.check_only,
             diagnostics=self.diagnostics,
             paired=self.paired,
-            extra=self.extra,
+            extra=[*self.extra, *_read_by_plugins(self.policies)],
             crossing=self.crossing.ids,
             first_step=self.crossing.first_step,
             memory=self.memory,
@@ -193,18 +198,38 @@ class Plan:
 
 
 def _policy_spec(policy: Policy, is_base: bool) -> _core.PolicySpec:
-    """Return a policy with the columns that its estimators read, or those of which others are mixtures."""
-    needs = {need for e in policy.estimators for need in (*describe(e).needs, *describe(e).reads)}
+    """Return a policy with the columns that its estimators read, or those of which others are mixtures.
+
+    What plugins estimate is not computed by the core, which watches their weights nevertheless.
+    """
+    computed = [e for e in policy.estimators if from_plugin(e) is None]
+    weighted = any(describe(e).uses_weights for e in policy.estimators)
+    if weighted and not any(describe(e).uses_weights for e in computed):
+        computed.append(WATCHED)
+    needs = {need for e in computed for need in (*describe(e).needs, *describe(e).reads)}
     form = policy.ratio if is_base or "ratio" in needs else None
     models = {role: name for role, name in policy.models.items() if role in needs}
     return _core.PolicySpec(
         policy.name,
-        policy.estimators,
+        computed,
         probabilities=(form.behavior, form.target) if isinstance(form, Probabilities) else None,
         ratio=form.name if isinstance(form, RatioColumn) else None,
         mixture=(form.of, form.alpha) if isinstance(form, MixedRatio) else None,
         **models,
     )
+
+
+def _read_by_plugins(policies: Sequence[Policy]) -> list[tuple[str, str]]:
+    """Return the columns that estimators of plugins read, each with the role by which the core checks it."""
+    wanted = [
+        (policy.models[need], need if need in ROLES else "reward")
+        for policy in policies
+        for about in map(from_plugin, policy.estimators)
+        if about is not None
+        for need in about.needs
+        if need != "ratio"
+    ]
+    return list(dict.fromkeys(wanted))
 
 
 def find_policies(
