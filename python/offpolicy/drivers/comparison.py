@@ -22,7 +22,7 @@ from offpolicy.annotation.annotate import annotate
 from offpolicy.annotation.annotator import MODELLED
 from offpolicy.drivers.arguments import described
 from offpolicy.drivers.split_log import Sides
-from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.drivers import estimate_not_finite
 from offpolicy.evaluation.estimators import BLENDED, NEEDS
 from offpolicy.evaluation.evaluate import evaluate
 from offpolicy.experiments.estimates import cut, estimated
@@ -107,7 +107,7 @@ class Comparison:
         )
         value = self.functions[called](rows)
         if not isinstance(value, int | float | np.number) or not np.isfinite(value):
-            raise OffPolicyError(f"estimator {called!r} gave {value!r}, not a finite number")
+            raise estimate_not_finite(name=repr(called), found=repr(value))
         return float(value)
 
 

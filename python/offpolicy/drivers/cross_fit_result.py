@@ -22,7 +22,7 @@ import polars as pl
 from offpolicy import intervals
 from offpolicy._util.printing import readable, whole_tables
 from offpolicy.annotation.annotator import MODELLED
-from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.evaluation import several_models
 from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.estimators import NEEDS
@@ -104,7 +104,7 @@ class PooledEstimate(Estimate):
     def sketch(self, bounds: Bounds | None = None, side: str = "lower", by: str = "rewards") -> Sketch:
         """As everywhere, but not of values by the models of several folds, which are not independent."""
         if self._modelled:
-            raise UsageError(f"the values of {self.estimator} come from several models: make a sketch of each fold")
+            raise several_models(estimator=self.estimator)
         return super().sketch(bounds, side, by)
 
     @property

@@ -40,7 +40,9 @@ from offpolicy.drivers.candidates import find_candidates
 from offpolicy.drivers.improvement import SCHEMA, BehaviorValue, Improvement, at_least
 from offpolicy.drivers.score import LowerBound, Score, Scoring
 from offpolicy.drivers.split_log import default_names
-from offpolicy.errors import UsageError
+from offpolicy.errors import words
+from offpolicy.errors.kinds.arguments import needs_argument
+from offpolicy.errors.kinds.drivers import bounds_nothing, made_of_ratios, value_of_behavior
 from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.estimators import AVERAGED, WEIGHTED, check_ids
 from offpolicy.evaluation.evaluate import check_types, evaluate
@@ -227,16 +229,15 @@ def check_estimator(estimator: str, baseline: float | None) -> None:
     check_ids([estimator])
     others = f"choose one of {', '.join(AVERAGED)}"
     if estimator in WEIGHTED:
-        raise UsageError(
-            f"estimator {estimator!r} is made of ratios of sums, biased in small samples and no average of the values "
-            f"of trajectories, which V − Cσ is made for; {others}"
-        )
+        raise made_of_ratios(estimator=repr(estimator), others=others)
     if estimator == "mc":
-        raise UsageError(f"estimator 'mc' is the value of the behaviour policy, whatever the candidate; {others}")
+        raise value_of_behavior(target="candidate", others=others)
     if estimator == "reg":
-        raise UsageError(f"the standard error of 'reg' knows nothing of its model's bias: it bounds nothing; {others}")
+        raise bounds_nothing(others=others)
     if estimator == "dr-bsl" and baseline is None:
-        raise UsageError("estimator 'dr-bsl' needs baseline=, the constant c of its guess")
+        raise needs_argument(
+            who="estimator 'dr-bsl'", argument=words.argument("baseline"), why=", the constant c of its guess"
+        )
 
 
 def cost_floor(domain: Setting, estimator: str, bound: LowerBound) -> float | None:

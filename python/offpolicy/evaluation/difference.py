@@ -15,6 +15,8 @@ import math
 from dataclasses import dataclass, field
 
 from offpolicy import _core, intervals
+from offpolicy.errors import words
+from offpolicy.errors.phrase import phrase
 from offpolicy.evaluation.bounds import Bounds, Range, Terms
 from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.estimators import BLENDED
@@ -57,10 +59,11 @@ class Difference:
         """
         about = (estimate.policy, against, estimate.estimator)
         if found is None:
-            why = "is known after a second reading of the log: it needs passes=2"
+            why: str = phrase("is known after a second reading of the log: it needs {passes}", passes=words.TWO_PASSES)
             if estimate.estimator in BLENDED:
                 why = "is not known, for it has no values of single trajectories"
-            reason = estimate.withheld or f"the difference of {estimate.estimator} from the mean return {why}"
+            template = "the difference of {estimator} from the mean return {why}"
+            reason = estimate.withheld or phrase(template, estimator=estimate.estimator, why=why)
             return cls(*about, None, None, estimate.episodes, estimate, None, reason)
         value, error, extremes = found.value.value, found.std_error, found.extremes
         std_error = None if error is None else error.value

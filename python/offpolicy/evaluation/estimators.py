@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from offpolicy._util.scalars import shown
-from offpolicy.errors import UsageError
+from offpolicy.errors.hints import hint
+from offpolicy.errors.kinds.arguments import at_least_one, unknown_name
+from offpolicy.errors.kinds.evaluation import ids_in_one_text, not_an_id
 
 ESTIMATORS = ("mc", "is", "step-is", "wis", "step-wis", "reg", "dr", "dr-bsl", "dr-v2", "wdr", "magic")
 
@@ -45,17 +46,13 @@ def check_ids(ids: str | Iterable[str]) -> list[str]:
     """The ids in their order, without repeats; an unknown one is refused with a suggestion."""
     given = [ids] if isinstance(ids, str) else list(ids) if isinstance(ids, Iterable) else None
     if given is None or not all(isinstance(name, str) for name in given):
-        raise UsageError(f"estimators are ids such as 'dr', not {shown(ids)}; there are {', '.join(ESTIMATORS)}")
+        raise not_an_id(found=shown(ids), known=", ".join(ESTIMATORS))
     chosen = list(dict.fromkeys(given))
     for name in chosen:
         if name not in ESTIMATORS:
             if "," in str(name):
-                raise UsageError(
-                    f"no estimator {name!r}; several are a list: {[part.strip() for part in name.split(',')]}"
-                )
-            close = get_close_matches(name, ESTIMATORS, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(ESTIMATORS)}"
-            raise UsageError(f"no estimator {shown(name)}; {hint}")
+                raise ids_in_one_text(name=repr(name), ids=[part.strip() for part in name.split(",")])
+            raise unknown_name(lack="no estimator", name=shown(name), hint=hint(name, ESTIMATORS))
     if not chosen:
-        raise UsageError(f"name at least one estimator of {', '.join(ESTIMATORS)}")
+        raise at_least_one(what="name", thing=f"estimator of {', '.join(ESTIMATORS)}")
     return chosen

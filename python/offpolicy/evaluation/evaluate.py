@@ -17,6 +17,7 @@ from offpolicy._util.probabilities import renormalised
 from offpolicy.annotation.annotated_logs import Counting
 from offpolicy.diagnostics import Diagnostics
 from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.evaluation import no_weight
 from offpolicy.evaluation.bounds import Bounds, Range, Terms
 from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate, IntervalSettings
@@ -403,11 +404,10 @@ def _about_clusters(source: Source, plan: Plan, clusters: Clusters | None, passe
 class NoWeightError(OffPolicyError):
     """A policy whose weights are all zero at some step, so that nothing can be divided by their sum."""
 
+    kind = no_weight.id
+    remedy = no_weight.remedy
+
     def __init__(self, policy: str, step: int) -> None:
         """Names the policy, and the step from 1."""
         self.policy, self.step = policy, step
-        super().__init__(
-            f"every weight of policy {policy!r} is zero at t = {step} (counted from 1): wis, step-wis, wdr and "
-            "magic are undefined, for the target policy never takes the logged actions; ask for others, such as "
-            "'step-is'"
-        )
+        super().__init__(no_weight(policy=repr(policy), step=step).message)

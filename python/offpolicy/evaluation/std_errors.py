@@ -18,7 +18,8 @@ import numpy as np
 import polars as pl
 
 from offpolicy._util.exact_sums import exact_dot, exact_sum
-from offpolicy.errors import TooLargeError
+from offpolicy.errors import TooLargeError, words
+from offpolicy.errors.phrase import phrase
 from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.estimators import BLENDED, UNWEIGHTED
 from offpolicy.evaluation.plan import BEHAVIOR, Plan, Probabilities, RatioForm
@@ -68,7 +69,7 @@ def _by_cluster(estimate: Estimate, samples: Samples) -> Estimate:
         try:
             return _with_error(estimate, Influence.of(samples, estimate), samples, None, 0)
         except TooLargeError as why:
-            missing = str(why)
+            missing = why.message
     return replace(estimate, std_error=None, withheld=estimate.withheld or missing)
 
 
@@ -85,7 +86,7 @@ def with_estimated_behavior(
         if log is None or not weighted:
             raise UnaccountedError
         if passes == 1:
-            raise UnaccountedError("that takes passes=2")
+            raise UnaccountedError(phrase("that takes {passes}", passes=words.TWO_PASSES))
         influence = [Influence.of(samples, estimate) for estimate in weighted]
         found = log.project(influence[0].episodes, np.stack([each.values for each in influence], axis=1))
         units = influence[0].values.size if samples.clusters is None else samples.clusters.count
@@ -93,7 +94,8 @@ def with_estimated_behavior(
             what = "episodes" if samples.clusters is None else "clusters"
             raise UnaccountedError(f"{found.about}: {found.parameters} parameters are too many for {units} {what}")
     except (UnaccountedError, TooLargeError) as why:
-        return tuple(estimates), f"{start} and intervals take them as known" + (f" ({why})" if str(why) else "")
+        known = f"{start} and intervals take them as known"
+        return tuple(estimates), phrase("{known} ({why})", known=known, why=why.args[0]) if why.args else known
     new = {
         estimate.key: _with_error(estimate, each, samples, found, number)
         for number, (estimate, each) in enumerate(zip(weighted, influence, strict=True))

@@ -27,12 +27,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 import numpy as np
 
 from offpolicy._util import scalars
-from offpolicy.errors import TooLargeError, UsageError
+from offpolicy.errors import TooLargeError
+from offpolicy.errors.hints import suggestion
+from offpolicy.errors.kinds.arguments import bad_value, unknown_name
 from offpolicy.evaluation.estimators import BLENDED, TRUSTING, UNWEIGHTED, WEIGHTED
 from offpolicy.intervals import (
     anderson,
@@ -119,12 +120,11 @@ CHOICES = (*METHODS, auto.AUTO)
 def check(method: str, confidence: float, side: str = "two") -> None:
     """Refuses an unknown method or side, and a level outside (0, 1)."""
     if not isinstance(method, str) or method not in CHOICES:
-        close = get_close_matches(str(method), CHOICES, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise UsageError(f"no interval {scalars.shown(method)}; {hint}there are {', '.join(CHOICES)}")
+        hint = f"{suggestion(str(method), CHOICES) or ';'} there are {', '.join(CHOICES)}"
+        raise unknown_name(lack="no interval", name=scalars.shown(method), hint=hint)
     scalars.choice("side", side, SIDES)
     if not (scalars.is_number(confidence) and 0 < confidence < 1 and 0.5 + confidence / 2 < 1):
-        raise UsageError(f"confidence must be between 0 and 1, not {scalars.shown(confidence)}")
+        raise bad_value(name="confidence", expected="between 0 and 1", found=scalars.shown(confidence))
 
 
 def interval(request: Request, withheld: str | None = None) -> Interval:
@@ -147,7 +147,7 @@ def interval(request: Request, withheld: str | None = None) -> Interval:
         if not all(math.isfinite(end) for end in (ends.low, ends.high) if end is not None):
             raise WithheldError("its ends are beyond the range of f64")
     except (WithheldError, TooLargeError) as why:
-        return replace(found, reason=str(why))
+        return replace(found, reason=why.message)
     clusters = request.samples.clusters
     assumptions = ends.assumptions | ({} if clusters is None else {"clusters": clusters.count})
     reason, caution = request.vacuous(ends.low, ends.high), shortfalls.caution(request, ends)

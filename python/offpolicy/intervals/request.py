@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from offpolicy.errors import OffPolicyError
-from offpolicy.evaluation.bounds import Bounds, MissingBoundError, Range, Terms
+from offpolicy.errors import MissingBoundError, OffPolicyError, words
+from offpolicy.errors.phrase import phrase
+from offpolicy.evaluation.bounds import Bounds, Range, Terms
 from offpolicy.evaluation.estimators import UNWEIGHTED
 from offpolicy.intervals.sketch import SLACK
 from offpolicy.logs.trajectories import Samples
@@ -95,9 +96,21 @@ class Request:
     def given(self) -> Bounds:
         """The bounds, which must be there and hold for every trajectory that could be."""
         if self.bounds is None:
-            raise WithheldError(f"{self.method} needs {self.needed()}: ranges are given, never taken from the sample")
+            raise WithheldError(
+                phrase(
+                    "{method} needs {needed}: ranges are given, never taken from the sample",
+                    method=self.method,
+                    needed=self.needed(),
+                )
+            )
         if not self.bounds.hold(self.terms):
-            raise WithheldError(f"{self.method} needs horizon=: the longest episode of the sample bounds nothing")
+            raise WithheldError(
+                phrase(
+                    "{method} needs {horizon}: the longest episode of the sample bounds nothing",
+                    method=self.method,
+                    horizon=words.argument("horizon"),
+                )
+            )
         if self.bounds.fixed_length and self.terms.shortest not in (None, self.terms.horizon):
             raise WithheldError(
                 f"{CONTRADICTED}: fixed_length=True, and an episode has {self.terms.shortest} of {self.terms.horizon} "
@@ -123,8 +136,7 @@ class Request:
             *(["ratio"] if ratio else []),
             *(["q"] if ratio and self.estimator in ("dr", "dr-v2") else []),
         ]
-        horizon = " and horizon=" if self.terms.longest_seen else ""
-        return f"bounds=Bounds({', '.join(f'{name}=...' for name in names)}){horizon}"
+        return words.both([words.bounds(*names), *([words.argument("horizon")] if self.terms.longest_seen else [])])
 
     def possible(self) -> Range:
         """The least and the largest value that a trajectory can have, by the bounds."""
@@ -139,7 +151,7 @@ class Request:
         try:
             lowest, highest = self.possible()
         except MissingBoundError as error:
-            raise WithheldError(str(error)) from None
+            raise WithheldError(error.message) from None
         if self.extremes is not None:
             slack = SLACK * max(abs(lowest), abs(highest))
             for value, limit, beyond in zip(self.extremes, (lowest, highest), (-1, 1), strict=True):

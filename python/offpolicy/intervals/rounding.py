@@ -19,6 +19,8 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
+from offpolicy.errors import words
+from offpolicy.errors.phrase import phrase
 from offpolicy.evaluation.bounds import Range, Terms
 from offpolicy.evaluation.estimators import TRUSTING, WEIGHTED
 
@@ -69,4 +71,9 @@ def no_spread(estimate: Estimated) -> str | None:
         return f"{reason}, and no spread of {name} would tell the bias of its model: ask for dr"
     another = name in WEIGHTED or (name in TRUSTING and not estimate.terms.transition_ratio)
     what = "step-is with an interval" if another else "an interval"
-    return f"{reason}: ask for {what} for finite samples, such as betting with bounds=Bounds(reward=...)"
+    return phrase(
+        "{reason}: ask for {what} for finite samples, such as betting with {bounds}",
+        reason=reason,
+        what=what,
+        bounds=words.bounds("reward"),
+    )

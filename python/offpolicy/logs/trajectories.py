@@ -23,7 +23,7 @@ from offpolicy._util import polars_calls
 from offpolicy._util.forked import check_not_forked
 from offpolicy._util.mixing import mixed
 from offpolicy._util.visible import visible
-from offpolicy.errors import TooLargeError, UsageError
+from offpolicy.errors.kinds.logs import beyond_floats, no_values_of_trajectories
 from offpolicy.evaluation.estimators import BLENDED
 from offpolicy.evaluation.plan import BEHAVIOR, MixedRatio, Plan, Policy, Probabilities, RatioColumn
 from offpolicy.logs.clusters import Clusters
@@ -85,9 +85,7 @@ class Samples:
     def _of_trajectories(self, pass_: _core.Pass, policy: str, estimator: str, baseline: float | None) -> pl.DataFrame:
         check_not_forked()
         if estimator in BLENDED:
-            raise UsageError(
-                f"{estimator} has no values of single trajectories, of whose sums it is a blend: ask for wdr"
-            )
+            raise no_values_of_trajectories(estimator=estimator)
 
         def chosen(target: Policy) -> Policy:
             return replace(target, estimators=(estimator,) if target.name == policy else ())
@@ -100,7 +98,7 @@ class Samples:
         episodes, values = whole.values(index)
         if None in values:
             episode = episodes[values.index(None)]
-            raise TooLargeError(f"the value of episode {visible(str(episode))} is beyond the range of f64")
+            raise beyond_floats(episode=visible(str(episode)))
         return pl.DataFrame({"episode": episodes, "value": values}, strict=False)
 
     def steps(self, policy: str, *roles: str, horizon: int | None = None) -> Iterator[Steps]:

@@ -19,7 +19,9 @@ from offpolicy._util import polars_calls
 from offpolicy._util.interruptible import interruptible
 from offpolicy._util.polars_calls import column, exactly
 from offpolicy._util.scratch import ScratchFolder
-from offpolicy.errors import UsageError
+from offpolicy.errors import words
+from offpolicy.errors.kinds.arguments import not_together
+from offpolicy.errors.kinds.logs import one_policy_at_a_time, truncation_needs_column, truncation_needs_rewards
 from offpolicy.evaluation.plan import Plan
 from offpolicy.logs.endings import cut_off
 from offpolicy.logs.reading import Reading
@@ -115,11 +117,11 @@ def check_mended(before: Reading | None, after: Reading | None, plan: Plan, name
 def _model(plan: Plan) -> tuple[str, str]:
     """The columns of Q̂ and R̂."""
     if len(plan.policies) != 1:
-        raise UsageError('truncation="bootstrap" takes one policy at a time: the last rewards are those of its model')
+        raise one_policy_at_a_time()
     (policy,) = plan.policies
     for role in ("q_hat", "r_hat"):
         if role not in policy.models:
-            raise UsageError(f'truncation="bootstrap" needs a column {role} of policy {policy.name!r}')
+            raise truncation_needs_column(role=role, policy=repr(policy.name))
     return policy.models["q_hat"], policy.models["r_hat"]
 
 
@@ -130,7 +132,7 @@ def _without_senseless(plan: Plan, explicit: bool) -> tuple[Plan, list[str]]:
     if not (found := [estimator for estimator in senseless if estimator in asked]):
         return plan, []
     if explicit:
-        raise UsageError(f'estimator {found[0]!r} cannot be had with truncation="{kind}": {why}')
+        raise not_together(what=f"estimator {found[0]!r}", other=words.given("truncation", kind), why=why)
     for policy in plan.policies:
         plan = plan.without(policy.name, senseless)
     return replace(plan, mc=plan.mc and "mc" not in senseless), [f"{', '.join(found)} left out: {why}"]
@@ -167,10 +169,7 @@ def _refuse_q_for_r(source: Source, ends: pl.DataFrame, keys: list[str], no_rewa
     found = interruptible(lambda _: pl.concat(pieces).collect(engine="streaming"))
     if found.height:
         episode, step = found.row(0)
-        raise UsageError(
-            f'truncation="bootstrap" needs R̂, and r_hat is Q̂ with transition_ratio = 0 on {found.height} last rows '
-            f"(episode {episode}, step {step}), where the model knows no transitions: annotate the log without domain="
-        )
+        raise truncation_needs_rewards(rows=found.height, episode=episode, step=step)
 
 
 def rewritten(source: Source, names: list[str], change: Callable[[pl.LazyFrame], pl.LazyFrame]) -> Source:
