@@ -32,7 +32,7 @@ pub enum Unbiased {
 
 /// What an estimator takes from a model, and so what a wrong model does to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Model {
+pub enum ModelUse {
     /// Nothing.
     None,
     /// A control variate, whose mean is 0 if V̂ is the mean of Q̂ under the target policy: a wrong model costs variance.
@@ -116,7 +116,7 @@ pub struct About {
     /// Its value of a trajectory is V̂(s_1) and a weighted correction.
     pub corrects_first_value: bool,
     /// What it takes from a model.
-    pub model: Model,
+    pub model: ModelUse,
     /// What is left of it without its control variate.
     pub without_control: Option<Estimator>,
     /// The same with the constant `baseline` as its control variate.
@@ -148,7 +148,7 @@ impl About {
         of_behavior: false,
         needs_baseline: false,
         corrects_first_value: false,
-        model: Model::None,
+        model: ModelUse::None,
         without_control: None,
         with_baseline: None,
         range: Range::Unknown,
@@ -161,7 +161,7 @@ impl About {
 
     /// True for a blend of estimators: it has no values of single trajectories, not even influence values.
     pub const fn is_blend(&self) -> bool {
-        matches!(self.model, Model::Blend)
+        matches!(self.model, ModelUse::Blend)
     }
 
     /// True where the estimator reads or needs a column.
@@ -200,7 +200,7 @@ impl Unbiased {
     }
 }
 
-impl Model {
+impl ModelUse {
     /// The use of a model in Python.
     pub const fn name(self) -> &'static str {
         match self {

@@ -10,7 +10,7 @@
 
 use std::ops;
 
-use crate::estimators::about::{Column, Model, Range};
+use crate::estimators::about::{Column, ModelUse, Range};
 use crate::estimators::{About, Estimator, Formula};
 use crate::number::block::{Block, Eight, Real};
 use crate::number::running_sum::Lanes;
@@ -28,7 +28,7 @@ impl Formula for Dr {
         reference: "Jiang & Li (2016), eq. (10)",
         needs: &[Column::Ratio, Column::QHat, Column::VHat],
         corrects_first_value: true,
-        model: Model::ControlVariate,
+        model: ModelUse::ControlVariate,
         without_control: Some(Estimator::StepIs),
         range: Range::LessControlVariate,
         ..About::MEAN
@@ -37,13 +37,13 @@ impl Formula for Dr {
 
     #[inline(always)]
     fn fold(rows: &Fold, sums: &mut [Lanes]) {
-        let terms = Terms { reward: rows.reward(), q_hat: rows.q_hat(), v_hat: rows.v_hat() };
+        let terms = DrTerms { reward: rows.reward(), q_hat: rows.q_hat(), v_hat: rows.v_hat() };
         rows.add(&terms, Table::Discount, &mut sums[0]);
     }
 }
 
 /// The columns of DR.
-struct Terms<'a> {
+struct DrTerms<'a> {
     /// r_t
     reward: &'a [Eight],
     /// Q̂(s_t, a_t)
@@ -52,7 +52,7 @@ struct Terms<'a> {
     v_hat: &'a [Eight],
 }
 
-impl Term for Terms<'_> {
+impl Term for DrTerms<'_> {
     #[inline(always)]
     fn part(&self, blocks: ops::Range<usize>) -> Self {
         Self { reward: &self.reward[blocks.clone()], q_hat: &self.q_hat[blocks.clone()], v_hat: &self.v_hat[blocks] }

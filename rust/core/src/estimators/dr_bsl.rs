@@ -30,19 +30,19 @@ impl Formula for DrBsl {
 
     #[inline(always)]
     fn fold(rows: &Fold, sums: &mut [Lanes]) {
-        rows.add(&Terms { reward: rows.reward(), baseline: rows.baseline() }, Table::Discount, &mut sums[0]);
+        rows.add(&BaselineTerms { reward: rows.reward(), baseline: rows.baseline() }, Table::Discount, &mut sums[0]);
     }
 }
 
 /// The columns of DR with a baseline.
-struct Terms<'a> {
+struct BaselineTerms<'a> {
     /// r_t
     reward: &'a [Eight],
     /// b_t, a table over steps
     baseline: &'a [Eight],
 }
 
-impl Term for Terms<'_> {
+impl Term for BaselineTerms<'_> {
     #[inline(always)]
     fn part(&self, blocks: ops::Range<usize>) -> Self {
         Self { reward: &self.reward[blocks.clone()], baseline: &self.baseline[blocks] }

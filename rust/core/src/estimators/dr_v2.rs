@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use crate::estimators::about::{Column, Model, Unbiased};
+use crate::estimators::about::{Column, ModelUse, Unbiased};
 use crate::estimators::{About, Formula};
 use crate::number::block::{Block, Eight, Real};
 use crate::number::running_sum::Lanes;
@@ -30,7 +30,7 @@ impl Formula for DrV2 {
         reads: &[Column::TransitionRatio],
         unbiased: Unbiased::WithTransitionRatio,
         corrects_first_value: true,
-        model: Model::Transitions,
+        model: ModelUse::Transitions,
         ..About::MEAN
     };
     const SUMS: usize = 1;
@@ -38,13 +38,13 @@ impl Formula for DrV2 {
     #[inline(always)]
     fn fold(rows: &Fold, sums: &mut [Lanes]) {
         let (reward, r_hat, v_hat) = (rows.reward(), rows.r_hat(), rows.v_hat());
-        let terms = Terms { reward, r_hat, v_hat, previous_ratio: rows.previous_ratio() };
+        let terms = TransitionTerms { reward, r_hat, v_hat, previous_ratio: rows.previous_ratio() };
         rows.add(&terms, Table::Discount, &mut sums[0]);
     }
 }
 
 /// The columns of DR-v2.
-struct Terms<'a> {
+struct TransitionTerms<'a> {
     /// r_t
     reward: &'a [Eight],
     /// R̂(s_t, a_t)
@@ -55,7 +55,7 @@ struct Terms<'a> {
     previous_ratio: &'a [Eight],
 }
 
-impl Term for Terms<'_> {
+impl Term for TransitionTerms<'_> {
     #[inline(always)]
     fn part(&self, blocks: Range<usize>) -> Self {
         Self {

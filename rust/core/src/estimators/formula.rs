@@ -37,7 +37,7 @@ pub trait Formula {
     }
 
     /// The estimate from the sums of a whole log, None where the passes so far do not tell it.
-    fn estimate(found: &Found) -> Option<Estimated> {
+    fn estimate(found: &WholeLog) -> Option<Estimated> {
         found.mean()
     }
 }
@@ -76,7 +76,7 @@ impl Ended<'_> {
 }
 
 /// What a whole log tells of an estimator of one policy.
-pub struct Found<'a> {
+pub struct WholeLog<'a> {
     /// n
     pub episodes: u64,
     /// γ
@@ -108,7 +108,7 @@ impl Estimated {
     }
 }
 
-impl Found<'_> {
+impl WholeLog<'_> {
     /// The mean of the values of trajectories, SE² = Σ (x − x̄)² / (n (n−1)).
     pub fn mean(&self) -> Option<Estimated> {
         let (n, moments) = (self.episodes, self.moments?);

@@ -66,7 +66,7 @@ macro_rules! estimators {
             }
 
             /// See [`Formula::estimate`].
-            pub fn estimate(self, found: &formula::Found) -> Option<formula::Estimated> {
+            pub fn estimate(self, found: &formula::WholeLog) -> Option<formula::Estimated> {
                 match self {
                     $(Self::$name => $module::$name::estimate(found),)*
                 }

@@ -16,8 +16,8 @@
 //!
 //! J is 0, …, H up to H = 31, else 0, H and 30 lengths between them, close to each other where they are short.
 
-use crate::estimators::about::{Column, Model, StepSum};
-use crate::estimators::formula::{Ended, Estimated, Found};
+use crate::estimators::about::{Column, ModelUse, StepSum};
+use crate::estimators::formula::{Ended, Estimated, WholeLog};
 use crate::estimators::wdr::{self, ResidualInfluence, ValueInfluence};
 use crate::estimators::{About, Formula};
 use crate::number::block::{Eight, LANES};
@@ -49,7 +49,7 @@ impl Formula for Magic {
         reference: "Thomas & Brunskill (2016), section 6",
         needs: &[Column::Ratio, Column::QHat, Column::VHat],
         value_pass: 2,
-        model: Model::Blend,
+        model: ModelUse::Blend,
         step_sums: &[StepSum::Weight, StepSum::Residual, StepSum::Value],
         ..About::RATIO
     };
@@ -75,7 +75,7 @@ impl Formula for Magic {
         None
     }
 
-    fn estimate(found: &Found) -> Option<Estimated> {
+    fn estimate(found: &WholeLog) -> Option<Estimated> {
         let (lengths, returns) = returns(found.means?, found.discount);
         let Blend { shares, value, std_error } = Blend::new(&returns, &found.second?.gram, found.episodes);
         Some(Estimated { value, std_error, blend: Some(lengths.into_iter().zip(shares).collect()) })

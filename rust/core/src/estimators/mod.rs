@@ -23,4 +23,5 @@ estimators! {
     DrV2 = dr_v2,
     Wdr = wdr,
     Magic = magic,
+    IsTruncated = is_truncated,
 }

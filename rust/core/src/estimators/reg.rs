@@ -2,7 +2,7 @@
 //!
 //!     REG = V̂(s_1)
 
-use crate::estimators::about::{Column, Model, Range, Unbiased};
+use crate::estimators::about::{Column, ModelUse, Range, Unbiased};
 use crate::estimators::formula::Ended;
 use crate::estimators::{About, Formula};
 use crate::number::scaled::Scaled;
@@ -19,7 +19,7 @@ impl Formula for Reg {
         reference: "Jiang & Li (2016), section 2.2.1",
         needs: &[Column::VHat],
         unbiased: Unbiased::WithRightModel,
-        model: Model::Value,
+        model: ModelUse::Value,
         range: Range::FirstValue,
         ..About::MEAN
     };

@@ -30,17 +30,17 @@ impl Formula for StepIs {
 
     #[inline(always)]
     fn fold(rows: &Fold, sums: &mut [Lanes]) {
-        rows.add(&Terms { reward: rows.reward() }, Table::Discount, &mut sums[0]);
+        rows.add(&WeightedReward { reward: rows.reward() }, Table::Discount, &mut sums[0]);
     }
 }
 
 /// ρ_{1:t} r_t.
-pub struct Terms<'a> {
+pub struct WeightedReward<'a> {
     /// r_t
     pub reward: &'a [Eight],
 }
 
-impl Term for Terms<'_> {
+impl Term for WeightedReward<'_> {
     #[inline(always)]
     fn part(&self, blocks: ops::Range<usize>) -> Self {
         Self { reward: &self.reward[blocks] }

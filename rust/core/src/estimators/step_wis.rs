@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use crate::estimators::about::StepSum;
-use crate::estimators::formula::{Ended, Estimated, Found};
+use crate::estimators::formula::{Ended, Estimated, WholeLog};
 use crate::estimators::{About, Estimator, Formula, step_is};
 use crate::number::block::{Block, Eight, Real};
 use crate::number::running_sum::Lanes;
@@ -41,7 +41,7 @@ impl Formula for StepWis {
             let terms = Influence { reward, mean_reward: rows.mean_reward() };
             rows.add(&terms, Table::OverWeight, &mut sums[0]);
         } else {
-            rows.add(&step_is::Terms { reward }, Table::OverWeight, &mut sums[0]);
+            rows.add(&step_is::WeightedReward { reward }, Table::OverWeight, &mut sums[0]);
         }
     }
 
@@ -56,7 +56,7 @@ impl Formula for StepWis {
     }
 
     /// Σ_t γ^{t−1} R_t
-    fn estimate(found: &Found) -> Option<Estimated> {
+    fn estimate(found: &WholeLog) -> Option<Estimated> {
         let means = found.means?;
         let value = discounted(means.rewards(), &means.powers(found.discount));
         Some(Estimated::new(value, found.influence_error()))

@@ -8,8 +8,8 @@
 
 use std::ops::Range;
 
-use crate::estimators::about::{Column, Model, StepSum};
-use crate::estimators::formula::{Ended, Estimated, Found};
+use crate::estimators::about::{Column, ModelUse, StepSum};
+use crate::estimators::formula::{Ended, Estimated, WholeLog};
 use crate::estimators::{About, Estimator, Formula};
 use crate::number::block::{Block, Eight, Real};
 use crate::number::running_sum::Lanes;
@@ -29,7 +29,7 @@ impl Formula for Wdr {
         equation: "Σ_t γ^{t−1} [ Σ_i ρ_{1:t} (r_t − Q̂_t) / Σ_i ρ_{1:t} + Σ_i ρ_{1:t−1} V̂_t / Σ_i ρ_{1:t−1} ]",
         reference: "Thomas & Brunskill (2016), section 4",
         needs: &[Column::Ratio, Column::QHat, Column::VHat],
-        model: Model::ControlVariate,
+        model: ModelUse::ControlVariate,
         without_control: Some(Estimator::StepWis),
         step_sums: &[StepSum::Weight, StepSum::Residual, StepSum::Value],
         ..About::RATIO
@@ -60,7 +60,7 @@ impl Formula for Wdr {
     }
 
     /// Σ_t γ^{t−1} A_t + Σ_t γ^{t−1} B_t
-    fn estimate(found: &Found) -> Option<Estimated> {
+    fn estimate(found: &WholeLog) -> Option<Estimated> {
         let means = found.means?;
         let powers = means.powers(found.discount);
         let value = discounted(means.residuals(), &powers) + discounted(means.values(), &powers);

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimators::formula::{Ended, Estimated, Found};
+use crate::estimators::formula::{Ended, Estimated, WholeLog};
 use crate::estimators::{About, Formula};
 use crate::number::scaled::Scaled;
 use crate::number::sum::{Exact, Sum, product};
@@ -42,7 +42,7 @@ impl Formula for Wis {
         }
     }
 
-    fn estimate(found: &Found) -> Option<Estimated> {
+    fn estimate(found: &WholeLog) -> Option<Estimated> {
         let (sums, n) = (&found.first.wis, found.episodes);
         Some(Estimated::new(sums.value().unwrap_or_default(), (n > 1).then(|| sums.std_error(n))))
     }

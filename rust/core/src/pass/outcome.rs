@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::diagnostics::numbers::Diagnosis;
-use crate::estimators::formula::{Estimated, Found};
+use crate::estimators::formula::{Estimated, WholeLog};
 use crate::estimators::{About, Estimator};
 use crate::number::moments::Moments;
 use crate::number::scaled::Scaled;
@@ -155,7 +155,7 @@ impl Outcome {
                 let values = if about.weighted { None } else { early.of(estimator) };
                 let (moments, paired) = values.or_else(|| late.as_ref()?.of(estimator)).unzip();
                 let discount = plan.discount;
-                let found = Found { episodes: n, discount, moments, first: early.sums, second: later, means };
+                let found = WholeLog { episodes: n, discount, moments, first: early.sums, second: later, means };
                 let Some(Estimated { value, std_error, blend }) = estimator.estimate(&found) else { continue };
                 let moments = moments.filter(|_| n > 1 && !about.is_blend());
                 let concentration = moments.map(|moments| {

@@ -149,7 +149,7 @@ impl<'a> Fold<'a> {
             StepSum::Weight => self.scatter(&Weight, &mut sums.weight),
             StepSum::SquaredWeight => self.scatter(&SquaredWeight, &mut sums.watch.squared_weight),
             StepSum::AbsoluteReward => self.scatter(&AbsoluteReward { reward }, &mut sums.watch.cut_off.reward),
-            StepSum::Reward => self.scatter(&step_is::Terms { reward }, &mut sums.reward),
+            StepSum::Reward => self.scatter(&step_is::WeightedReward { reward }, &mut sums.reward),
             StepSum::Residual => self.scatter(&Residual { reward, q_hat }, &mut sums.residual),
             StepSum::Value => self.scatter(&Value { v_hat }, &mut sums.value),
         }
