@@ -7,7 +7,7 @@
     skewness                 mean (x_i − x̄)³ / (mean (x_i − x̄)²)^{3/2},      weighted estimators: of ψ_i
 
 ψ_i are influence values, known after a second reading; Σ' leaves out the k trajectories with the largest weights; v_i
-is V̂(s_1) for the doubly robust estimators and 0 for the others. `step-wis` and `wdr` have the first and the last alone,
+is V̂(s_1) for the doubly robust estimators and 0 for the others, and not known for those of plugins. `step-wis` and `wdr` have the first and the last alone,
 `magic` has none: what a trajectory adds to them depends on every step of all others.
 """
 
@@ -22,6 +22,7 @@ import polars as pl
 
 from offpolicy import _core
 from offpolicy.evaluation.estimators import describe
+from offpolicy.evaluation.outcome import Exactly, Found, FoundByPlugin, Quantity
 
 SCHEMA = {
     "policy": pl.String,
@@ -62,7 +63,7 @@ class Leading:
 
 
 def moved(
-    policy: str, found: _core.EstimateOutcome, n: int, mean_weight: float | None, leaders: Sequence[_core.Leader]
+    policy: str, found: Found, n: int, mean_weight: float | None, leaders: Sequence[_core.Leader]
 ) -> dict[str, Any]:
     """A row of the table, for what the core found of an estimator; None where f64 or the leaders do not tell."""
     estimator, value = found.estimator, found.value.value
@@ -71,26 +72,27 @@ def moved(
     weights = _known(leader.weight for leader in leaders)
     if value is None or mean_weight is None or weights is None:
         return row
-    parts = _parts(estimator, value, n, mean_weight, leaders, weights)
+    parts = _parts(found, value, n, mean_weight, leaders, weights)
     if parts is None:
         return row
     row["without_largest"] = parts.without(1)
     if len(leaders) == TEN:
         row["without_ten"] = parts.without(TEN)
         about = describe(estimator)
-        # What a cap leaves alone is V̂(s_1) or 0; of a baseline it is not known here.
-        if about.uses_weights and not about.needs_baseline and weights[-1] > 0:
+        # What a cap leaves alone is V̂(s_1) or 0; of a baseline and of an estimator of a plugin it is not known here.
+        told = not (about.needs_baseline or isinstance(found, FoundByPlugin))
+        if about.uses_weights and told and weights[-1] > 0:
             row["capped"] = parts.capped([1 - weights[-1] / c for c in weights], lose_size=about.weighted)
     return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in row.items()}
 
 
 def _parts(
-    estimator: str, value: float, n: int, mean_weight: float, leaders: Sequence[_core.Leader], weights: list[float]
+    found: Found, value: float, n: int, mean_weight: float, leaders: Sequence[_core.Leader], weights: list[float]
 ) -> Leading | None:
     """None where a leading trajectory has no value of its own."""
-    about = describe(estimator)
+    about = describe(found.estimator)
     of_returns = about.weighted and about.weights_returns
-    values = _known(leader.returns if of_returns else leader.values.get(estimator) for leader in leaders)
+    values = _known(leader.returns if of_returns else _value(found, leader) for leader in leaders)
     kept = _known(leader.first_v_hat for leader in leaders) if about.corrects_first_value else [0.0] * len(leaders)
     if not leaders or values is None or kept is None:
         return None
@@ -100,7 +102,14 @@ def _parts(
     return Leading(value * n, float(n), [(x, 1.0) for x in values], kept)
 
 
-def _known(numbers: Iterable[_core.Number | None]) -> list[float] | None:
+def _value(found: Found, leader: _core.Leader) -> Quantity | None:
+    """Return the value of a trajectory, as its estimator found it."""
+    if isinstance(found, FoundByPlugin):
+        return Exactly(found.leading[leader.episode]) if leader.episode in found.leading else None
+    return leader.values.get(found.estimator)
+
+
+def _known(numbers: Iterable[Quantity | None]) -> list[float] | None:
     """Return numbers as floats; None where one is missing, or beyond f64."""
     found = [None if number is None else number.value for number in numbers]
     known = [x for x in found if x is not None]

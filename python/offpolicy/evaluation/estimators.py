@@ -163,15 +163,24 @@ def describe(estimator: str) -> Description:
     if (found := INSTALLED.find(estimator)) is not None:
         return found
     names = [*known, *INSTALLED.names()]
-    raise unknown_name(
-        lack="no estimator", name=shown(estimator), hint=hint(estimator, names) + INSTALLED.broken()
-    )
+    raise unknown_name(lack="no estimator", name=shown(estimator), hint=hint(estimator, names) + INSTALLED.broken())
 
 
 def from_plugin(estimator: str) -> FromPlugin | None:
     """Return an estimator of a plugin; None for one that the core computes."""
     about = describe(estimator)
     return about if isinstance(about, FromPlugin) else None
+
+
+def is_known(estimator: str) -> bool:
+    """Return True for an id that the core or a plugin has."""
+    return estimator in estimators() or INSTALLED.find(estimator) is not None
+
+
+def own_columns(estimators: Iterable[str]) -> list[str]:
+    """Return the columns that estimators of plugins read by their names, beside those of the policy's roles."""
+    found = (about for about in map(from_plugin, estimators) if about is not None)
+    return list(dict.fromkeys(name for about in found for name in about.own_columns))
 
 
 def named(where: Callable[[Description], bool] = lambda _: True) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """From a log to estimates: one scan, or two where a standard error needs the normalisers first.
 
-    open → plan → prepare → first pass → mend → second pass → build
+    open → plan → prepare → first pass → mend → second pass → plugins → build
 
 Each step is a function below `evaluate`, in this order.
 """
@@ -30,6 +30,7 @@ from offpolicy.evaluation.options import (
     check_continuing,
     check_types,
 )
+from offpolicy.evaluation.outcome import Outcome, with_plugins
 from offpolicy.evaluation.passes import Scanner
 from offpolicy.evaluation.plan import BEHAVIOR, Plan, left_out
 from offpolicy.evaluation.planning import check_baseline, for_one_pass, make_plan
@@ -86,7 +87,8 @@ def evaluate(
     discount
         γ, from 0 to 1.
     estimators
-        Ids such as `"step-is"`, `"dr"`; None for all that the columns allow.
+        Ids such as `"step-is"`, `"dr"`, also those that plugins bring; None for all of ours that the columns allow.
+        Each estimator of a plugin reads the log once more, here, and keeps a number for each episode.
     columns, policies
         Names of the columns, and of those of several target policies.
     horizon
@@ -180,8 +182,10 @@ def evaluate(
     read = _mend(read, options, story)
     if not options.explicit:
         read = _without_dead_policies(read, story)
-    outcome = _second_pass(read, options)
-    estimates, samples, beyond = _build(outcome, read, opened, options, story)
+    computed = _second_pass(read, options)
+    samples = _samples(computed, read, options)
+    outcome = with_plugins(computed, read.plan, samples)
+    estimates, beyond = _build(outcome, samples, read, opened, options, story)
     source.check_unchanged()
     names = read.plan.policy_names
     return Evaluation(
@@ -323,21 +327,27 @@ def _second_pass(read: Read, options: Options) -> _core.Outcome:
     return read.whole.outcome(second)
 
 
-def _build(
-    outcome: _core.Outcome, read: Read, opened: Opened, options: Options, story: Story
-) -> tuple[tuple[Estimate, ...], Samples, Range | None]:
-    """Return the estimates with all that their intervals need, and the range of what follows after the horizon."""
-    scanner, plan, estimated = read.scanner, read.plan, opened.plan.estimated
-    samples = Samples(
+def _samples(outcome: _core.Outcome, read: Read, options: Options) -> Samples:
+    """Return what reads single trajectories for estimators of plugins and for intervals."""
+    scanner = read.scanner
+    return Samples(
         scanner.again,
         scanner.source,
-        plan,
+        read.plan,
         read.whole.normalisers,
         read.clusters,
         options.passes,
         scanner.crossing,
         scanner.reading,
+        outcome.horizon,
     )
+
+
+def _build(
+    outcome: Outcome, samples: Samples, read: Read, opened: Opened, options: Options, story: Story
+) -> tuple[tuple[Estimate, ...], Range | None]:
+    """Return the estimates with all that their intervals need, and the range of what follows after the horizon."""
+    plan, estimated = read.plan, opened.plan.estimated
     terms = Terms(
         options.discount,
         outcome.horizon,
@@ -366,7 +376,7 @@ def _build(
         found, remark = with_estimated_behavior(found, samples, scored, options.passes)
         story.notes.append(remark)
     story.notes += notes
-    return found, samples, beyond
+    return found, beyond
 
 
 def _goes_on(horizon: int, least: float, most: float) -> str:
@@ -376,9 +386,7 @@ def _goes_on(horizon: int, least: float, most: float) -> str:
     )
 
 
-def _paired(
-    estimates: Sequence[Estimate], outcome: _core.Outcome, names: Sequence[str]
-) -> dict[tuple[str, str], Difference]:
+def _paired(estimates: Sequence[Estimate], outcome: Outcome, names: Sequence[str]) -> dict[tuple[str, str], Difference]:
     """Return the difference of each target policy's estimates from the mean return, by policy and estimator."""
     rows = {(names[row.policy], row.estimator): row for row in outcome.estimates}
     own = rows[BEHAVIOR, RETURNS].std_error

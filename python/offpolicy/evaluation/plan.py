@@ -14,7 +14,7 @@ from offpolicy.errors.kinds.arguments import mixture_before_its_policy, name_of_
 from offpolicy.errors.kinds.columns import estimator_lacks_column
 from offpolicy.errors.phrase import Word, phrase
 from offpolicy.evaluation.estimators import RETURNS, describe, from_plugin, named, usual
-from offpolicy.evaluation.from_plugins import ROLES, FromPlugin
+from offpolicy.evaluation.from_plugins import MODELS, ROLES, FromPlugin
 from offpolicy.logs.columns import ESTIMATED, Columns, PolicyColumns, instead_of
 from offpolicy.logs.crossing import Crossing
 
@@ -61,7 +61,7 @@ class Policy:
 
     name: str
     ratio: RatioForm | None
-    models: dict[str, str]  # q_hat, v_hat, r_hat, transition_ratio -> column
+    models: dict[str, str]  # q_hat, v_hat, r_hat, transition_ratio, and columns that plugins read -> column
     estimators: tuple[str, ...] = ()
     lacks: str = ""  # what has to be there for a ratio, where there is none
 
@@ -233,13 +233,19 @@ def _read_by_plugins(policies: Sequence[Policy]) -> list[tuple[str, str]]:
 
 
 def find_policies(
-    available: Collection[str], columns: Columns, policies: Mapping[str, PolicyColumns] | None
+    available: Collection[str],
+    columns: Columns,
+    policies: Mapping[str, PolicyColumns] | None,
+    own: Collection[str] = (),
 ) -> tuple[Policy, ...]:
-    """The target policies with the columns that are there; without `policies` the one of the default columns."""
+    """The target policies with the columns that are there; without `policies` the one of the default columns.
+
+    `own` names columns that estimators of plugins read as they are.
+    """
     behavior = columns.find("behavior_prob", available)
-    roles = ("q_hat", "v_hat", "r_hat", "transition_ratio")
+    beside = {name: name for name in own if name in available}
     if policies is None:
-        models = {role: name for role in roles if (name := columns.find(role, available))}
+        models = {role: name for role in MODELS if (name := columns.find(role, available))} | beside
         target, ratio = columns.find("target_prob", available), columns.find("ratio", available)
         if ratio and (columns.renamed("ratio") or not (behavior and target)):
             target = None
@@ -261,7 +267,7 @@ def find_policies(
             form = None if base.ratio is None or alpha is None else MixedRatio(chosen.mixture_of, alpha)
         else:
             form = _ratio_form(behavior, chosen.target_prob, chosen.ratio)
-        models = {role: column for role in roles if (column := getattr(chosen, role))}
+        models = {role: column for role in MODELS if (column := getattr(chosen, role))} | beside
         lacks = lacking(columns, available, behavior, chosen.target_prob, words.policy_column)
         if chosen.mixture_of is not None:
             lacks = base.lacks
@@ -347,6 +353,8 @@ def _missing(policy: Policy, estimator: str) -> MissingColumnError:
     for need in describe(estimator).needs:
         if need == "ratio" and policy.ratio is None:
             return estimator_lacks_column(**here, needed=policy.lacks)
+        if need not in ROLES and need not in policy.models:
+            return estimator_lacks_column(**here, needed=f"a column {need!r}, which the log does not have")
         if need != "ratio" and need not in policy.models:
             column = (words.column if policy.name == TARGET else words.policy_column)(need)
             needed = phrase("a column {need}: name it with {column}", need=need, column=column)

@@ -27,7 +27,8 @@ with the skewness γ of what the trajectories add to it:
                dr and wdr: the control variate is more than 5 of its errors, and more than rounding, from 0, so that
                v_hat does not belong to q_hat
                nothing in the log can tell its bias: it uses no weights, blends a model in as magic does, or takes a
-               model's transitions for the true ones as dr-v2 does without P̂/P
+               model's transitions for the true ones as dr-v2 does without P̂/P, or is biased by its own account, as
+               an estimator of a plugin may be
 
 What the rules do on problems whose truth is known is in docs/results/verdict.
 """
@@ -271,6 +272,9 @@ def _trusts_a_model(estimate: Estimate) -> Iterator[Finding]:
     name, about = estimate.estimator, describe(estimate.estimator)
     if about.blended:
         rule = f"{name} leans on a model, and nothing in the log can tell its bias"
+        yield Finding("fragile", rule, advice.WITHOUT_MODEL)
+    if about.unbiased == "never":
+        rule = f"{name} is biased, and nothing in the log can tell by how much"
         yield Finding("fragile", rule, advice.WITHOUT_MODEL)
     if about.model == "transitions" and not estimate.terms.transition_ratio:
         rule = f"{name} takes the model's transitions for the true ones, and nothing in the log can tell its bias"

@@ -1,4 +1,4 @@
-"""Whole trajectories as arrays, as estimators of other packages read them: the rows of all, one trajectory after another.
+"""Whole trajectories as arrays, as estimators of other packages read them: the rows of all, one after another.
 
     c_t = ρ_{1:t} = ρ_1 ρ_2 ⋯ ρ_t        `cumulative_ratio`
     γ^{t−1}                              `discounts`
@@ -77,7 +77,7 @@ class Block:
     @cached_property
     def discounts(self) -> Floats:
         """γ^{t−1} of each row."""
-        powers = np.power(float(self.discount), np.arange(int(self.lengths.max(initial=1))))
+        powers = np.power(self.discount, np.arange(int(self.lengths.max(initial=1)), dtype=np.float64))
         found: Floats = powers[self.step]
         return found
 

@@ -130,8 +130,8 @@ wrong_numbers = Kind(
     "wrong-numbers",
     PluginError,
     "{who} must give {expected}, not {found}",
-    meaning="An estimator of a plugin gave something else than one finite number for each trajectory, or an interval of "
-    "one gave ends that are none.",
+    meaning="An estimator of a plugin gave something else than one finite number for each trajectory, or its interval "
+    "has ends that are none.",
     remedy="Mend the plugin; check_estimator and check_interval of offpolicy.testing find such faults.",
     example={
         "who": "estimator 'capped' of plugin 'machine'",
