@@ -30,7 +30,7 @@ dev:
 
 # compile the extension again after a change in Rust
 build:
-    maturin develop --release
+    maturin develop --release --skip-install
 
 # run the tests that take less than two minutes together
 quick *arguments:

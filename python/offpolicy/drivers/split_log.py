@@ -176,8 +176,11 @@ class SplitLog:
 
     def sides(self, part: int, threads: int | None = None) -> Sides:
         """One part, to evaluate, and all others, to fit to."""
-        train, test = self.whole.filter(pl.col(PART) != part).drop(PART), self.whole.filter(pl.col(PART) == part)
-        return Sides(train, test, self.domain, self.first_step, threads)
+        train = self.whole.filter(pl.col(PART) != part).drop(PART)
+        return Sides(train, self._rows(self.whole, part), self.domain, self.first_step, threads)
+
+    def _rows(self, piece: Frame, part: int) -> Frame:
+        return piece.with_columns(self.added).filter(pl.col(PART) == part)
 
     def estimated(self, columns: Sequence[pl.Expr]) -> None:
         """Take these columns for those that tell of an estimated π0; they are kept, with the action."""
@@ -205,9 +208,9 @@ class SplitLog:
         ratio = any(each.transition_ratio is not None for each in outputs)
         domain, pieces = (self.domain, self._with_successors()) if ratio else (None, self.pieces)
         for number, piece in enumerate(pieces):
-            rows: Any = piece.with_columns(self.added).filter(pl.col(PART) == part)
-            made = replace(sides, test=rows).annotated(outputs, targets, values, domain)
-            rows = made.select(names)
+            side = sides if piece is self.whole else replace(sides, test=self._rows(piece, part))
+            made = side.annotated(outputs, targets, values, domain)
+            rows: Frame = made.select(names)
             if isinstance(rows, pl.DataFrame):
                 frames.append(rows)
             else:
