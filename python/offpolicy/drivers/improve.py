@@ -23,7 +23,7 @@ from typing import Any
 import polars as pl
 
 from offpolicy import _core
-from offpolicy._util import scalars
+from offpolicy._util import scalars, words
 from offpolicy._util.polars_calls import naming_the_log
 from offpolicy._util.probabilities import renormalised
 from offpolicy.drivers.arguments import (
@@ -40,9 +40,8 @@ from offpolicy.drivers.candidates import find_candidates
 from offpolicy.drivers.improvement import SCHEMA, BehaviorValue, Improvement, at_least
 from offpolicy.drivers.score import LowerBound, Score, Scoring
 from offpolicy.drivers.split_log import default_names
-from offpolicy.errors import words
-from offpolicy.errors.kinds.arguments import needs_argument
-from offpolicy.errors.kinds.drivers import bounds_nothing, made_of_ratios, value_of_behavior
+from offpolicy.errors.kinds.of_arguments import needs_argument
+from offpolicy.errors.kinds.of_drivers import bounds_nothing, made_of_ratios, value_of_behavior
 from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.estimators import AVERAGED, WEIGHTED, check_ids
 from offpolicy.evaluation.evaluate import check_types, evaluate

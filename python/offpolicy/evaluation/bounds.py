@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from offpolicy.errors import words
-from offpolicy.errors.kinds.evaluation import (
+from offpolicy._util import words
+from offpolicy.errors.kinds.of_evaluation import (
     bad_bound,
     bounds_too_short,
     ends_of_bounds,

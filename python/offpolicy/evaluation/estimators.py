@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from offpolicy._util.scalars import shown
 from offpolicy.errors.hints import hint
-from offpolicy.errors.kinds.arguments import at_least_one, unknown_name
-from offpolicy.errors.kinds.evaluation import ids_in_one_text, not_an_id
+from offpolicy.errors.kinds.of_arguments import at_least_one, unknown_name
+from offpolicy.errors.kinds.of_evaluation import ids_in_one_text, not_an_id
 
 ESTIMATORS = ("mc", "is", "step-is", "wis", "step-wis", "reg", "dr", "dr-bsl", "dr-v2", "wdr", "magic")
 

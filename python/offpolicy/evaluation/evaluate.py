@@ -17,7 +17,7 @@ from offpolicy._util.probabilities import renormalised
 from offpolicy.annotation.annotated_logs import Counting
 from offpolicy.diagnostics import Diagnostics
 from offpolicy.errors import OffPolicyError
-from offpolicy.errors.kinds.evaluation import no_weight
+from offpolicy.errors.kinds.of_evaluation import no_weight
 from offpolicy.evaluation.bounds import Bounds, Range, Terms
 from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate, IntervalSettings

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from offpolicy._util import words
 from offpolicy._util.scalars import as_whole
-from offpolicy.errors import MemoryLimitError, words
-from offpolicy.errors.kinds.arguments import wrong_object
-from offpolicy.errors.kinds.evaluation import memory_for_episodes, memory_for_steps
+from offpolicy.errors import MemoryLimitError
+from offpolicy.errors.kinds.of_arguments import wrong_object
+from offpolicy.errors.kinds.of_evaluation import memory_for_episodes, memory_for_steps
 
 #: Of the memory that is available, the default takes one part in so many.
 SHARE = 2

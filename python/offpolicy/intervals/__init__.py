@@ -33,7 +33,7 @@ import numpy as np
 from offpolicy._util import scalars
 from offpolicy.errors import TooLargeError
 from offpolicy.errors.hints import suggestion
-from offpolicy.errors.kinds.arguments import bad_value, unknown_name
+from offpolicy.errors.kinds.of_arguments import bad_value, unknown_name
 from offpolicy.evaluation.estimators import BLENDED, TRUSTING, UNWEIGHTED, WEIGHTED
 from offpolicy.intervals import (
     anderson,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from offpolicy.errors import MemoryLimitError, MissingBoundError, OffPolicyError, UsageError, words
+from offpolicy._util import words
+from offpolicy._util.words import argument, bounds, switched_on
+from offpolicy.errors import MemoryLimitError, MissingBoundError, OffPolicyError, UsageError
 from offpolicy.errors.kind import Kind
-from offpolicy.errors.words import argument, bounds, switched_on
 
 bad_bound = Kind(
     "bad-bound",
