@@ -116,6 +116,11 @@ impl Merger {
                 let taken = scan.taken(&join);
                 (scan.finish(join), taken)
             });
+            if let Some(why) = &partial.lost_ids {
+                return Err(
+                    Failure::Stream(format!("ids that were written to a file cannot be read again: {why}")).into()
+                );
+            }
             Ok(Whole { job: merger.job.clone(), partial, taken, digest: None, travelled: merger.travelled })
         })
     }

@@ -101,7 +101,7 @@ impl Job {
         Ok(Self {
             tame: normalisers.as_ref().is_some_and(|normalisers| normalisers.tame),
             tables: Tables::new(&spec.plan, normalisers),
-            budget: Arc::new(Budget::new(spec.plan.memory)),
+            budget: Arc::new(Budget::with_place(spec.plan.memory, std::env::temp_dir())),
             spec,
             stamp,
             pass,
