@@ -117,6 +117,10 @@ class InternalError(OffPolicyError):
     """A fault of this package: nothing that a log or an argument holds should bring it about."""
 
 
+#: Memory of an episode whose id does not follow the one before.
+ID_BYTES = 28
+
+
 class MemoryLimitError(OffPolicyError):
     """A log that needs more memory than may be taken: `needed` and `limit` in bytes, for its `steps` and `episodes`.
 
@@ -137,11 +141,12 @@ class MemoryLimitError(OffPolicyError):
         )
         by_episodes = (
             f"the log has {episodes:,} episodes, and those whose ids do not follow each other are kept one by one; "
-            "give a larger memory=, or number the episodes 0, 1, 2, … in the order of the log"
+            "give a larger memory=, a folder for temporary files that has room for them (TMPDIR), or number the "
+            "episodes 0, 1, 2, … in the order of the log"
         )
         super().__init__(
             f"about {_size(needed)} of memory are needed, and memory= allows {_size(limit)}: "
-            f"{by_steps if steps >= episodes else by_episodes}"
+            f"{by_episodes if 2 * ID_BYTES * episodes > needed else by_steps}"
         )
 
 

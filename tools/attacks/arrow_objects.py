@@ -19,8 +19,8 @@ from lying_stream import CArray, Lying
 TRIED = 3_000
 ATTACKED = "hostile Arrow objects"
 SURVIVING = (
-    "An error of ours; or the result of the undamaged object; or the object is valid by pyarrow's full validation after "
-    "all, and the result is right of what it holds."
+    "An error of ours; or the result of the undamaged object; or the object is valid after all, by pyarrow's full "
+    "validation, and the result is right of what it holds."
 )
 LOG = random_log(seed=8, episodes=12, horizon=5)
 KINDS = (

@@ -16,8 +16,8 @@ from logs import random_log
 TRIED = 300
 ATTACKED = "files changed during an evaluation"
 SURVIVING = (
-    "The result is that of the file before the change, or wholly that of the file after it where the change came before "
-    "the first row was read; or an error of ours names the file."
+    "The result is that of the file before the change, or wholly that of the file after it, where the change came "
+    "before the first row was read; or an error of ours names the file."
 )
 ASKED = {"discount": 0.9, "estimators": ["step-is", "step-wis", "wdr"]}
 BEFORE = random_log(seed=1, episodes=4000, horizon=6)
@@ -75,7 +75,7 @@ def case(number: int, folder: Path) -> str:
     try:
         found = WAYS[way](log, lambda: change(path, rng), rng)
     except op.OffPolicyError as error:
-        return refusal(error, path.name)
+        return refusal(error, None if way == "in a query" else path.name)  # a query need have no file
     except BaseException as error:
         return failure(f"{type(error).__name__}: {error}")
     if found.equals(expected()):

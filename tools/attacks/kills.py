@@ -77,7 +77,7 @@ def case(number: int, folder: Path) -> str:
 def left(place: Path, out: Path, how: signal.Signals, moment: float) -> str | None:
     """Tell what is still there after the next start has swept; None for nothing."""
     before = [path.name for path in place.iterdir()]
-    if how != signal.SIGKILL and before and moment > 1:
+    if how != signal.SIGKILL and before:
         return failure(f"{before} left by {how.name} at {moment:.2f} s")
     sweep(place)
     sweep(out.parent)

@@ -4,6 +4,8 @@
     readable   another number, and the right one of what the input now says: an independent reader finds the same
                content in it, and no checksum of the input covers what was changed
     refused    an error of ours, which names the file where there is one
+    refused in a query
+               the same, where a user's own query of Polars was read: Polars may have printed the text of a panic
     unseen     another number that no reader can tell from an honest one; only forged states have these
 
 Anything else is a failure: another number without a word, a panic, an abort, a hang, an error of a dependency.
@@ -16,7 +18,7 @@ import polars as pl
 from offpolicy.errors import InternalError
 
 RIGHT, READABLE, REFUSED, UNSEEN, FAILURE = "right", "readable", "refused", "unseen", "failure"
-SURVIVED = (RIGHT, READABLE, REFUSED, UNSEEN)
+BY_POLARS, ALOUD = "refused in a query", "refused in a query, with a panic of Polars on standard error"
 
 
 def failure(why: object) -> str:

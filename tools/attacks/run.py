@@ -118,7 +118,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", choices=KINDS, help="one kind of attack")
     parser.add_argument("--case", type=int, help="one case of that kind")
     given = parser.parse_args()
-    if given.case is not None and given.only is None or given.case is None and given.out is None:
+    if given.only is None if given.case is not None else given.out is None:
         parser.error("give --out, or --only and --case")
     return given
 

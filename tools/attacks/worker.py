@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[1]))
 
 import _support  # noqa: F401  makes the helpers of the tests importable
-from attacks.outcomes import FAILURE, failure
+from attacks.outcomes import ALOUD, BY_POLARS, FAILURE, failure
 
 
 def main(kind: str, start: int, end: int) -> None:
@@ -43,6 +43,8 @@ def watched(case, number: int, folder: Path) -> str:
         captured.seek(0)
         printed = captured.read().decode(errors="replace")
     panicked = "panicked" in printed and not outcome.startswith(FAILURE)
+    if panicked and outcome == BY_POLARS:
+        return ALOUD
     return failure(f"{outcome}, and printed: {printed}") if panicked else outcome
 
 

@@ -1,8 +1,10 @@
 """The memory that an evaluation may take: how it is written, and what there is.
 
 What grows with a log is counted before it is taken: some hundred bytes for each step of the longest episode and each
-policy, and 28 bytes for each episode whose id does not follow the one before. The default is half of what the system
-can still give, whatever limits it: the machine, the control group of a container, or `ulimit -v`.
+policy, and 28 bytes for each episode whose id does not follow the one before. From half of the limit on such ids are
+written to files without a name in the system's place for temporary ones (`TMPDIR`), which go with the process however
+it ends; a state that travels through `map=` holds its ids whole. The default limit is half of what the system can still
+give, whatever limits it: the machine, the control group of a container, or `ulimit -v`.
 """
 
 from __future__ import annotations

@@ -107,6 +107,7 @@ CHANGING = {
     "lists for numbers": "other = pa.record_batch(columns | {'reward': pa.array([[1.0]] * n)})",
 }
 
+
 def run(code: str) -> subprocess.CompletedProcess:
     end = textwrap.dedent(
         """
