@@ -1,6 +1,6 @@
 """How often every interval misses the truth on small problems: exactly, and in 10,000 random samples of larger sizes.
 
-    python tools/coverage_table.py [--runs 10000] [--out docs/coverage]
+    python tools/coverage_table.py [--runs 10000] [--out docs/results/coverage]
 
 Exactly: all samples of a size with their probabilities, in rational arithmetic, misses above and below apart. Each cell
 (problem, estimator, way, size) is kept in `cells.jsonl` as soon as it is known. Methods that a cell has already are not
@@ -175,7 +175,7 @@ def key(row: dict) -> tuple:
 PAGE = """# How often intervals miss the truth
 
 Made by `python tools/coverage_table.py`. Six problems with a few possible trajectories each
-([small_problems.py](../../tests/support/small_problems.py)), `step-is` and, in the last tables, other estimators;
+([small_problems.py](../../../tests/support/small_problems.py)), `step-is` and, in the last tables, other estimators;
 two-sided intervals (`hcope`: from below). [cells.jsonl](cells.jsonl) has the misses above and below apart.
 
 Coverage in percent, in parentheses where it is below the level; an interval that is withheld in some samples, as all
@@ -183,7 +183,7 @@ but those for finite samples are where no two trajectories differ, misses nothin
 other sizes, and `hcope` others, with a third in its pre-sample.
 `bernstein` and `hcope` say nothing in most of these small samples: their bounds are no better than the least and the
 largest possible return, and 100.0 says little of them.
-[test_coverage.py](../../tests/unit/intervals/test_coverage.py) has exact samples of 210 and 400
+[test_coverage.py](../../../tests/unit/intervals/test_coverage.py) has exact samples of 210 and 400
 trajectories, in which most of their bounds say something, and hold.
 Kinds:
 {kinds}.
@@ -283,7 +283,7 @@ def shown(coverage: float | None, level: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10_000)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "coverage")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results" / "coverage")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     kept = options.out / "cells.jsonl"

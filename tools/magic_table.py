@@ -1,4 +1,4 @@
-"""Writes docs/magic.md, the experiment of Thomas & Brunskill (2016) for `magic`: python tools/magic_table.py"""
+"""Writes docs/results/magic.md, the experiment of Thomas & Brunskill (2016) for `magic`: python tools/magic_table.py"""
 
 import argparse
 from pathlib import Path
@@ -18,14 +18,14 @@ PAGE = """\
 # MAGIC, between the log and the model
 
 Made by `python tools/magic_table.py --runs {runs}`. The three domains of Thomas & Brunskill (2016), described in
-[thomas_brunskill.py](../tests/support/thomas_brunskill.py), n trajectories of the behaviour policy, a model fitted to
-the same trajectories, {runs} logs. Columns: the mean squared errors of the model alone (`reg`), of `wdr` and of
+[thomas_brunskill.py](../../tests/support/thomas_brunskill.py), n trajectories of the behaviour policy, a model fitted
+to the same trajectories, {runs} logs. Columns: the mean squared errors of the model alone (`reg`), of `wdr` and of
 `magic`; that of `magic` over the smaller of the other two; the same for the paper's own form of MAGIC, with a
 bootstrap's interval of `wdr`, as its author corrected it and as its figures were made
-([published_magic.py](../tests/support/published_magic.py)); how often value ± 1.96 standard errors holds the truth; and
-the mean share of g_H = `wdr` in the blend.
+([published_magic.py](../../tests/support/published_magic.py)); how often value ± 1.96 standard errors holds the truth;
+and the mean share of g_H = `wdr` in the blend.
 
-The share of each length is in `Estimate.blend`. [magic.rs](../rust/core/src/estimators/magic.rs) has the
+The share of each length is in `Estimate.blend`. [magic.rs](../../rust/core/src/estimators/magic.rs) has the
 definition, and where it departs from that paper: covariances by influence functions, and the interval of `wdr` from its
 standard error instead of a bootstrap.
 
@@ -80,7 +80,7 @@ def table(domain: Hybrid, runs: int) -> tuple[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=500)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "magic.md")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results" / "magic.md")
     options = parser.parse_args()
     tables, worst = zip(*(table(domain, options.runs) for domain in DOMAINS), strict=True)
     page = PAGE.format(runs=options.runs, worst="\n".join(worst), tables="\n\n".join(tables))

@@ -1,6 +1,6 @@
 """Measure what the bounds of `improve` are worth, on problems whose values are known:
 
-    python tools/measure_promise.py [--logs 200] [--out docs/improvement]
+    python tools/measure_promise.py [--logs 200] [--out docs/results/improvement]
 
 For every problem, size and log the candidates are scored by rule (`difference`, the paired gain, or `value`, the
 paper's) and by bound. `promise.json` has how often the bounds of all candidates held at once, beside what Bonferroni
@@ -19,7 +19,7 @@ import offpolicy as op
 import polars as pl
 from improvement_problems import Problem, problems
 from offpolicy.drivers.improvement import at_least
-from offpolicy.drivers.lower_bound import LowerBound
+from offpolicy.drivers.score import LowerBound
 from promise_page import page
 
 SIZES = (100, 500, 2000)
@@ -92,7 +92,7 @@ def recommended(scores: dict[str, float], mark: float) -> str | None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--logs", type=int, default=200, help="logs of each problem and size")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "improvement")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results" / "improvement")
     options = parser.parse_args()
     rows, chosen = [], problems()
     for number, (problem, n) in enumerate((problem, n) for problem in chosen for n in SIZES):

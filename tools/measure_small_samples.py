@@ -1,6 +1,6 @@
 """Measure how often asymptotic and heuristic intervals hold the truth in small samples:
 
-    python tools/measure_small_samples.py [--logs 400] [--out docs/intervals]
+    python tools/measure_small_samples.py [--logs 400] [--out docs/results/intervals]
 
 Logs of `small_sample_problems`, hundreds at once in NumPy; of the first log of each size the ends are compared with
 those of `evaluate`. Writes `small-samples.json` and `small-samples.md`: coverage of two-sided 95% intervals and of 95%
@@ -233,7 +233,7 @@ def by_cell(rows: pl.DataFrame) -> list[dict]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--logs", type=int, default=400, help="logs of each problem and size")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "intervals")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results" / "intervals")
     options = parser.parse_args()
     warnings.simplefilter("ignore", RuntimeWarning)
     found = []

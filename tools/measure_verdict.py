@@ -1,6 +1,6 @@
 """Measure how often intervals cover the truth, and what the verdict says of them, on problems from easy to hopeless:
 
-    python tools/measure_verdict.py [--runs 500] [--out docs/verdict]
+    python tools/measure_verdict.py [--runs 500] [--out docs/results/verdict]
 
 Writes `table.json`: a row a problem, size and estimator, with the coverage of its 95% t interval, how often its verdict
 was what, coverage and the mean of (estimate − truth)/error given the verdict, and the medians of the diagnostics; the
@@ -233,7 +233,7 @@ def without(runs: pl.DataFrame, rows: list[dict]) -> list[dict]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=500, help="repetitions of each problem and size")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "verdict")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results" / "verdict")
     options = parser.parse_args()
     found = []
     for number, setting in enumerate(settings()):

@@ -1,6 +1,6 @@
 """How wide finite-sample intervals are: ours, the rule that `betting` followed before, and a published reference.
 
-    python tools/measure_widths.py [--runs 30] [--hunted 4000] [--out docs/intervals]
+    python tools/measure_widths.py [--runs 30] [--hunted 4000] [--out docs/results/intervals]
 
 Logs of one step, whose true value is known, with bounds on rewards and ratios. Ends beyond what is possible are cut off
 there. `widths.json` has the mean widths and how often the truth was missed; `README.md` shows the widths.
@@ -171,7 +171,7 @@ logs of one step (half as many at n = 10,000), with bounds on rewards and ratios
 numbers. Ends beyond what is possible are cut off there. *former betting* is the rule that `betting` followed before:
 five rounds with one stake each, and nothing made of a bound on ratios. *one by one* is the hedged capital of
 Waudby-Smith & Ramdas (2024) with a stake for each trajectory, in the order of the log, written down in
-[measure_widths.py](../../tools/measure_widths.py) from the paper; it needs the order, which a state that merges does
+[measure_widths.py](../../../tools/measure_widths.py) from the paper; it needs the order, which a state that merges does
 not have.
 
 {summary}
@@ -185,12 +185,12 @@ not have.
 ## Beside `bernstein`
 
 In {wider} of the {compared} logs above an end of `betting` was further out than that of `bernstein`. Of {samples:,}
-samples of seven kinds of laws ([hunt_wider.py](../../tools/hunt_wider.py)), n = 5 to 5000 and δ = 10⁻⁶ to ½,
+samples of seven kinds of laws ([hunt_wider.py](../../../tools/hunt_wider.py)), n = 5 to 5000 and δ = 10⁻⁶ to ½,
 `bernstein` said something in {telling:,}, and was better in {better}: the distance of `betting` from the mean was
 {median:.2f} of its distance in the median, and {worst:.2f} at worst.
-[test_betting.py](../../tests/unit/intervals/test_betting.py)
+[test_betting.py](../../../tests/unit/intervals/test_betting.py)
 looks for an exception anew, and found one with two games, of 94 trajectories at 75%: what this page shows is
-measured, not proved, see [betting.py](../../python/offpolicy/intervals/betting.py).
+measured, not proved, see [betting.py](../../../python/offpolicy/intervals/betting.py).
 """
 
 
@@ -242,7 +242,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--hunted", type=int, default=4000)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "intervals")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results" / "intervals")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     rows, hunted = measure(options.runs), hunt(options.hunted)

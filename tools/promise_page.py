@@ -5,7 +5,7 @@ from collections.abc import Iterator
 TEXT = """# What the bounds of `improve` are worth
 
 Measured by `python tools/measure_promise.py --logs {logs}`: {problems} problems whose values are known
-([improvement_problems.py](../../tools/improvement_problems.py)), sizes of {sizes} episodes, {logs} logs of each, all
+([improvement_problems.py](../../../tools/improvement_problems.py)), sizes of {sizes} episodes, {logs} logs of each, all
 scored by the same candidates. [promise.json](promise.json) has all numbers.
 
 - *held*: in how many logs the bounds of all candidates were below the truth at once; *promised* is what Bonferroni says

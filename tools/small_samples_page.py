@@ -8,14 +8,14 @@ ALLOWED = 0.02
 PAGE = """# Intervals of small samples
 
 Made by `python tools/measure_small_samples.py`: {logs} logs of each of {problems} problems from easy to hopeless
-([small_sample_problems.py](../../tools/small_sample_problems.py)) and of each size, with the estimators `is`,
+([small_sample_problems.py](../../../tools/small_sample_problems.py)) and of each size, with the estimators `is`,
 `step-is` and `dr` (averages) and `wis`, `step-wis` and `wdr` (weighted). Percent of two-sided 95% intervals, and of 95%
 bounds from one side, that hold the truth; in parentheses where that is more than two points below 95. `t, influence` is
 `t` without its correction for small samples, as the weighted estimators had it before; `auto` is without bounds. The
 bootstrap has 999 replicates, half of the logs, and sizes up to 1000. Logs in which all values are equal are not
 counted. [small-samples.json](small-samples.json) has the numbers,
 [small-samples-cells.jsonl](small-samples-cells.jsonl) those of each problem, size and estimator. The cautions of
-intervals ([shortfalls.py](../../python/offpolicy/intervals/shortfalls.py)) come from the tables by effective sample
+intervals ([shortfalls.py](../../../python/offpolicy/intervals/shortfalls.py)) come from the tables by effective sample
 size.
 
 {findings}

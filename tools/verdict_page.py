@@ -5,9 +5,9 @@ from collections.abc import Iterable
 PAGE = """# What the verdict rests on
 
 Measured by `python tools/measure_verdict.py --runs {runs}`: {problems} problems whose true value is known
-([hard_problems.py](../../tools/hard_problems.py)), five sizes or six, {runs} logs of each. Of every log each
+([hard_problems.py](../../../tools/hard_problems.py)), five sizes or six, {runs} logs of each. Of every log each
 estimator's 95% t interval is held against the truth, and its verdict noted. [table.json](table.json) has all numbers;
-the rules are in [verdict.py](../../python/offpolicy/evaluation/verdict.py).
+the rules are in [verdict.py](../../../python/offpolicy/evaluation/verdict.py).
 
 - Of {rows} combinations of problem, size and estimator, {poor} have intervals that cover the truth in fewer than 90 of
   100 logs, by more than the standard error of that share. The verdict *reliable* was given to them in {worst:.1%} of
@@ -23,7 +23,7 @@ of the log's own standard errors leave no trace in it, while an interval already
 
 ## The rules and the former ones, on the same logs
 
-The former rules ([former_verdict.py](../../tools/former_verdict.py)) asked for an effective sample size of 100, and
+The former rules ([former_verdict.py](../../../tools/former_verdict.py)) asked for an effective sample size of 100, and
 that no trajectory has more than a tenth of the variance. A combination is *poor* if fewer than 90% of its intervals
 cover, as above. It is *good* from n = {good_n} on, if {good_coverage:.0%} cover or more, if the truth is above at most
 {good_side:.0%} of the intervals and below at most {good_side:.0%}, if the estimates of different logs spread no more

@@ -1,17 +1,29 @@
 from collections.abc import Callable, Sequence
-from typing import Any, Self, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "Diagnosis",
+    "DifferenceOutcome",
+    "EstimateOutcome",
+    "Job",
     "KernelModel",
+    "Leader",
     "Marginals",
     "Merger",
+    "Normalisers",
+    "Number",
+    "Outcome",
     "Partial",
+    "Pass",
+    "PolicySpec",
     "Rows",
+    "Spec",
     "TabularModel",
     "Transitions",
+    "WeightsOutcome",
     "Whole",
     "__version__",
     "check_parquet",
@@ -28,9 +40,91 @@ __all__ = [
     "spool",
     "student_t_quantile",
     "tabular_lookup",
+    "travelled_job",
 ]
 
 __version__: str
+
+@final
+class Pass:
+    """How often the log has been read before, and what is kept of this reading."""
+
+    FIRST: ClassVar[Pass]
+    SECOND: ClassVar[Pass]
+    VALUES: ClassVar[Pass]
+    INFLUENCE: ClassVar[Pass]
+    @property
+    def name(self) -> str: ...
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
+@final
+class PolicySpec:
+    """A policy: what to estimate of it, and the names of its columns.
+
+    Its ratio is `(π0, π1)` of `probabilities`, a column `ratio`, `(policy, α)` of a `mixture`, or 1.
+    """
+
+    def __new__(
+        cls,
+        name: str,
+        estimators: Sequence[str],
+        *,
+        probabilities: tuple[str, str] | None = None,
+        ratio: str | None = None,
+        mixture: tuple[str, float] | None = None,
+        q_hat: str | None = None,
+        v_hat: str | None = None,
+        r_hat: str | None = None,
+        transition_ratio: str | None = None,
+    ) -> Self: ...
+
+@final
+class Spec:
+    """All that a scan reads and computes, checked when it is made.
+
+    The first policy is the behaviour policy. `extra` names columns that are checked beyond those used, and their roles.
+    """
+
+    def __new__(
+        cls,
+        *,
+        episode: str,
+        step: str,
+        reward: str,
+        policies: Sequence[PolicySpec],
+        discount: float = 1.0,
+        horizon: int | None = None,
+        baseline: float | None = None,
+        density: bool = False,
+        terminal: str | None = None,
+        truncated: str | None = None,
+        truncated_as_terminal: bool = False,
+        problem_limit: int = 100,
+        check_only: bool = False,
+        diagnostics: bool = False,
+        paired: bool = False,
+        extra: Sequence[tuple[str, str]] = ...,
+        crossing: Sequence[int | str] = ...,
+        first_step: int | None = None,
+        memory: int | None = None,
+    ) -> Self: ...
+    @property
+    def names(self) -> list[str]: ...
+
+@final
+class Normalisers:
+    """What the first pass found that later ones read."""
+
+@final
+class Job:
+    """One pass of a plan, shared by all that read the log for it; it can be sent to another process."""
+
+    def __new__(cls, spec: Spec, pass_: Pass, normalisers: Normalisers | None = None) -> Self: ...
+    def __reduce__(self) -> tuple[Callable[..., Job], tuple[str, str, bytes | None]]: ...
+
+def travelled_job(plan: str, pass_: str, normalisers: bytes | None) -> Job: ...
 
 @final
 class Partial:
@@ -38,13 +132,15 @@ class Partial:
 
 @final
 class Merger:
-    def __new__(cls, spec: str, pass_: str, normalisers: bytes | None) -> Self: ...
+    def __new__(cls, job: Job) -> Self: ...
     def add(self, partial: Partial) -> list[tuple[int, int, int, int]]: ...
     def add_state(self, state: bytes) -> list[tuple[int, int, int, int]]: ...
     def finish(self) -> Whole: ...
 
 @final
 class Whole:
+    """What all parts of a log add up to."""
+
     @property
     def episodes(self) -> int: ...
     @property
@@ -55,13 +151,144 @@ class Whole:
     def shortest_truncated(self) -> int | None: ...
     @property
     def needs_second_pass(self) -> bool: ...
+    @property
+    def without_weight(self) -> tuple[str, int] | None: ...
+    @property
+    def normalisers(self) -> Normalisers: ...
     def problems(self) -> str: ...
-    def crossing(self) -> str | None: ...
+    def crossing(self) -> tuple[list[int | str], int | None] | None: ...
     def too_large(self, threads: int) -> tuple[int, int] | None: ...
-    def normalisers(self) -> bytes: ...
-    def outcome(self, normalisers: bytes, second: Whole | None) -> str: ...
-    def steps(self, policy: int) -> list[NDArray[np.float64]] | None: ...
+    def outcome(self, second: Whole | None = None) -> Outcome: ...
     def values(self, policy: int) -> tuple[list[Any], list[float | None]]: ...
+
+@final
+class Number:
+    """A number that f64 may not hold: then `value` is None, and `log10` is that of its magnitude."""
+
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def log10(self) -> float | None: ...
+
+@final
+class Outcome:
+    """All that an evaluation found; `lengths` counts episodes by length, `weights` has a row for each policy."""
+
+    @property
+    def episodes(self) -> int: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def horizon(self) -> int: ...
+    @property
+    def lengths(self) -> list[tuple[int, int]]: ...
+    @property
+    def estimates(self) -> list[EstimateOutcome]: ...
+    @property
+    def weights(self) -> list[WeightsOutcome]: ...
+
+@final
+class EstimateOutcome:
+    """The value of one estimator of one policy, which is an index.
+
+    `extremes` are the least and the largest value of a trajectory, `concentration` is the largest share of one in the
+    variance, and `blend` has numbers of steps and their shares in `magic`.
+    """
+
+    @property
+    def policy(self) -> int: ...
+    @property
+    def estimator(self) -> str: ...
+    @property
+    def value(self) -> Number: ...
+    @property
+    def std_error(self) -> Number | None: ...
+    @property
+    def extremes(self) -> tuple[float, float] | None: ...
+    @property
+    def concentration(self) -> float | None: ...
+    @property
+    def skewness(self) -> float | None: ...
+    @property
+    def difference(self) -> DifferenceOutcome | None: ...
+    @property
+    def blend(self) -> list[tuple[int, float]] | None: ...
+
+@final
+class DifferenceOutcome:
+    """An estimate less the mean return."""
+
+    @property
+    def value(self) -> Number: ...
+    @property
+    def std_error(self) -> Number | None: ...
+    @property
+    def extremes(self) -> tuple[float, float] | None: ...
+    @property
+    def concentration(self) -> float | None: ...
+
+@final
+class WeightsOutcome:
+    """What is known of a policy's final weights; `dead_from` is the first step at which all are zero."""
+
+    @property
+    def ess(self) -> float: ...
+    @property
+    def largest_share(self) -> float: ...
+    @property
+    def mean(self) -> float | None: ...
+    @property
+    def dead_from(self) -> int | None: ...
+    @property
+    def diagnosis(self) -> Diagnosis | None: ...
+
+@final
+class Diagnosis:
+    """Whether a policy's weights can be trusted.
+
+    The first four are by step, with NaN where no f64 holds a number; `largest` has the largest final weights in units
+    of the first; `excess` is Σ (ρ_t − 1), `control` the mean of the control variate and its standard error.
+    """
+
+    @property
+    def ess(self) -> NDArray[np.float64]: ...
+    @property
+    def mean_weight(self) -> NDArray[np.float64]: ...
+    @property
+    def mean_ratio(self) -> NDArray[np.float64]: ...
+    @property
+    def mean_squared_ratio(self) -> NDArray[np.float64]: ...
+    @property
+    def largest(self) -> NDArray[np.float64]: ...
+    @property
+    def excess(self) -> float | None: ...
+    @property
+    def squared_excess(self) -> float | None: ...
+    @property
+    def leaders(self) -> list[Leader]: ...
+    @property
+    def control(self) -> tuple[Number, Number | None] | None: ...
+    @property
+    def variance_ratio(self) -> float | None: ...
+    @property
+    def cut_off_bias(self) -> float | None: ...
+
+@final
+class Leader:
+    """A trajectory with a large weight, and its value of each estimator that is a mean of such values."""
+
+    @property
+    def episode(self) -> int | str: ...
+    @property
+    def weight(self) -> Number: ...
+    @property
+    def share(self) -> float | None: ...
+    @property
+    def returns(self) -> Number: ...
+    @property
+    def first_v_hat(self) -> Number: ...
+    @property
+    def values(self) -> dict[str, Number]: ...
 
 @final
 class KernelModel:
@@ -99,9 +326,7 @@ class KernelModel:
 
 def kernel_smooth(x: NDArray[np.float64], axes: Sequence[tuple[int, str]], bandwidth: float) -> NDArray[np.float64]: ...
 def scan_table(
-    spec: str,
-    pass_: str,
-    normalisers: bytes | None,
+    job: Job,
     table: object,
     log: int,
     row: int,
@@ -109,18 +334,14 @@ def scan_table(
     progress: Callable[[int], None] | None,
 ) -> Partial: ...
 def scan_stream(
-    spec: str,
-    pass_: str,
-    normalisers: bytes | None,
+    job: Job,
     stream: object,
     log: int,
     threads: int,
     progress: Callable[[int], None] | None,
 ) -> Partial: ...
 def scan_parquet(
-    spec: str,
-    pass_: str,
-    normalisers: bytes | None,
+    job: Job,
     files: Sequence[tuple[str, int, Sequence[int] | None, tuple[int, int | None, int | None, int]]],
     batch_rows: int | None,
     threads: int,

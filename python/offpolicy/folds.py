@@ -24,7 +24,7 @@ from offpolicy._util import polars_calls
 from offpolicy._util.polars_calls import naming_the_log
 from offpolicy.errors import UsageError, WrongTypeError
 from offpolicy.logs.columns import Columns
-from offpolicy.logs.sources import FrameSource, Source, open_log
+from offpolicy.logs.sources import Source, open_log
 from offpolicy.protocols import Floats
 
 Hashes = NDArray[np.uint64]
@@ -111,8 +111,8 @@ def split(
         raise UsageError(f"fraction must be from 0 to 1, not {fraction}")
     source = open_log(log)
     column = (columns or Columns()).need("episode", source.columns)
-    if isinstance(source, FrameSource):
-        return _sides(source.frame, share(column, seed) < fraction)
+    if (frame := source.in_memory) is not None:
+        return _sides(frame, share(column, seed) < fraction)
 
     def shares(episodes: pl.Series, kept: Source = source) -> Floats:  # the query keeps a temporary file alive
         return share_of(episodes, seed)

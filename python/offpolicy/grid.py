@@ -21,8 +21,7 @@ from offpolicy import _core
 from offpolicy._util.scalars import shown, whole
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.logs.problem import Problem
-from offpolicy.models.aggregation import Aggregation
-from offpolicy.protocols import Floats, States
+from offpolicy.protocols import Aggregation, Floats, States
 
 #: As many as an i64 can number; as many pairs (cell, action) as a table in the core can have.
 MOST_CELLS, MOST_PAIRS = 2**63 - 1, 2**32 - 1
@@ -133,6 +132,11 @@ class Grid:
     def parts_whole_numbers(self) -> bool:
         """True if no two states of whole numbers are in one cell: floor(scale · x + ½) differs if scale ≥ 1."""
         return all(abs(scale) >= 1 for scale in self.scale)
+
+    @property
+    def has_unit_cells(self) -> bool:
+        """True if cells are as wide as a step from one whole number to the next: each is taken to hold one state."""
+        return all(scale == 1 for scale in self.scale)
 
     def centers(self, index: NDArray[np.integer]) -> Floats:
         """The (n, k) states in the middle of cells."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 import pluggy
 
+from offpolicy.experiments.experiment import Study
 from offpolicy.protocols import Domain, Generator, ModelFitter
 
 GROUP = "offpolicy"
@@ -31,4 +32,10 @@ def offpolicy_model_fitters() -> Mapping[str, Callable[..., ModelFitter]]:
 @hookspec
 def offpolicy_candidate_policies() -> Mapping[str, Callable[..., Generator]]:
     """Generators of candidate policies for safe improvement."""
+    return {}
+
+
+@hookspec
+def offpolicy_experiments() -> Mapping[str, Callable[..., Study]]:
+    """Experiments for `offpolicy reproduce`; a maker takes no arguments."""
     return {}

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offpolicy._util.mixing import mixed
 from offpolicy._util.probabilities import TOLERANCE, checked, count
 from offpolicy._util.scalars import number
 from offpolicy.errors import OffPolicyError, UsageError
-from offpolicy.models.aggregation import Aggregation
-from offpolicy.protocols import Floats, Policy, States, Step, ValueModel
+from offpolicy.models.tables import Tables, flat
+from offpolicy.models.tabulation import tabulated
+from offpolicy.protocols import (
+    Aggregation,
+    Floats,
+    LoggedRows,
+    Policy,
+    PolicyTable,
+    States,
+    Step,
+    ValueModel,
+)
 
 Legal: TypeAlias = Callable[[States], NDArray[np.bool_]]
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -37,6 +49,19 @@ class Uniform:
         allowed = _allowed(self.legal, states, (len(states), self.actions))
         pi: Floats = allowed / allowed.sum(axis=1, keepdims=True)
         return pi
+
+    @property
+    def is_stationary(self) -> bool:
+        """Always."""
+        return True
+
+    def tabulated(self, aggregation: Aggregation, actions: int) -> PolicyTable | None:
+        """The same row for every cell, where every action is legal."""
+        if self.legal is not None or self.actions != actions:
+            return None
+        return PolicyTable(
+            np.full((aggregation.cells, actions), 1 / actions), np.zeros(aggregation.cells, dtype=np.bool_)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +98,25 @@ class TabularPolicy:
         found: Floats = self.table[row]
         return found
 
+    @property
+    def is_stationary(self) -> bool:
+        """True if there is one table for all steps."""
+        return self.table.ndim == 2
+
+    def tabulated(self, aggregation: Aggregation, actions: int) -> PolicyTable | None:
+        """The table itself, over its own cells."""
+        same = self.grid == aggregation and self.table.shape[-1] == actions
+        return PolicyTable(self.table, self.uneven) if same else None
+
+    def lookup(self, rows: LoggedRows) -> Floats:
+        """π(a|s) of the logged actions, on all threads and without a row of probabilities for each state."""
+        horizon = np.iinfo(np.int64).max if self.is_stationary else len(self.table)
+        tables, cells = Tables((horizon, *self.table.shape[-2:]), flat(self.table), None), rows.cells(self.grid)
+        (found,) = tables.look_up(cells, rows, [True, False, False, False])
+        if self.uneven.any():
+            count(self.uneven[cells if self.is_stationary else (rows.steps, cells)])
+        return found["target_prob"]
+
 
 @dataclass(frozen=True)
 class Mixture:
@@ -100,7 +144,25 @@ class Mixture:
         """(1-α)π + απ0 of probabilities at hand."""
         if ours.shape[-1] != theirs.shape[-1]:
             raise OffPolicyError(f"policies of {ours.shape[-1]} and {theirs.shape[-1]} actions cannot be mixed")
-        return (1 - self.alpha) * ours + self.alpha * theirs
+        made: Floats = mixed(self.alpha, ours, theirs)
+        return made
+
+    @property
+    def is_stationary(self) -> bool:
+        """True if both parts are."""
+        parts = parts_first([self], lambda part: getattr(part, "is_stationary", False), lambda _, *both: all(both))
+        return parts[0]
+
+    def tabulated(self, aggregation: Aggregation, actions: int) -> PolicyTable | None:
+        """The mixture of the tables of both parts, where both have one."""
+
+        def mix(mixture: Mixture, ours: PolicyTable | None, theirs: PolicyTable | None) -> PolicyTable | None:
+            if ours is None or theirs is None:
+                return None
+            pi = mixture.mixed(ours.probabilities, theirs.probabilities)
+            return PolicyTable(pi, ours.uneven | theirs.uneven)
+
+        return parts_first([self], lambda part: tabulated(part, aggregation, actions), mix)[0]
 
 
 @dataclass(frozen=True)
@@ -207,6 +269,11 @@ class FromClassifier:
         pi[:, np.asarray(self.classifier.classes_)] = self.classifier.predict_proba(states)
         return checked(pi, "the classifier", len(states))
 
+    @property
+    def is_stationary(self) -> bool:
+        """Always: a classifier does not see the step."""
+        return True
+
 
 def probabilities_of(policies: Sequence[Policy], states: States, step: Step) -> list[Floats]:
     """π(a|s) of several policies; one that is part of several mixtures is asked once.
@@ -218,18 +285,31 @@ def probabilities_of(policies: Sequence[Policy], states: States, step: Step) -> 
     >>> probabilities_of(mixtures, np.zeros((1, 1)), 0)
     [array([[1., 0.]]), array([[0.75, 0.25]])]
     """
-    found: dict[int, Floats] = {}
+    return parts_first(policies, lambda policy: policy.probabilities(states, step), Mixture.mixed)
+
+
+def parts_first(
+    policies: Sequence[Policy],
+    of_part: Callable[[Policy], Found],
+    of_mixture: Callable[[Mixture, Found, Found], Found],
+    found: dict[int, Found] | None = None,
+) -> list[Found]:
+    """Make something of each policy; that of a mixture is made of those of its two parts, and each part's once.
+
+    `found` keeps what was made, by `id`, from one call to the next.
+    """
+    found = {} if found is None else found
     waiting = list(policies)
     while waiting:  # mixtures of mixtures may be deeper than the stack
         policy = waiting.pop()
         if id(policy) in found:
             continue
         if not isinstance(policy, Mixture):
-            found[id(policy)] = policy.probabilities(states, step)
+            found[id(policy)] = of_part(policy)
         elif missing := [part for part in (policy.behavior, policy.policy) if id(part) not in found]:
             waiting += [policy, *missing]
         else:
-            found[id(policy)] = policy.mixed(found[id(policy.policy)], found[id(policy.behavior)])
+            found[id(policy)] = of_mixture(policy, found[id(policy.policy)], found[id(policy.behavior)])
     return [found[id(policy)] for policy in policies]
 
 

@@ -4,22 +4,26 @@ States are an (n, k) array with a column for each of `state_columns`; actions ar
 from 0 and is one number for all rows or an array of n.
 
 A class that names a protocol as its base inherits the defaults here; any other object with the same members works too.
+`KnownTransitions`, `BatchedValues`, `BatchedPolicy` and `TabulatedPolicy` are optional: whoever offers their methods is
+asked for more, or answers faster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-States: TypeAlias = NDArray[Any]
-Actions: TypeAlias = NDArray[np.integer[Any]]
-Floats: TypeAlias = NDArray[np.float64]
-Step: TypeAlias = int | NDArray[np.integer[Any]]
+from offpolicy._util.arrays import Actions as Actions
+from offpolicy._util.arrays import Floats as Floats
+from offpolicy._util.arrays import States as States
+from offpolicy._util.arrays import Step as Step
+from offpolicy.simulation import rollouts
 
 
 @runtime_checkable
@@ -45,6 +49,116 @@ class ValueModel(Protocol):
 
     def r_hat(self, states: States, actions: Actions) -> Floats:
         """R̂(s, a), n values."""
+        ...
+
+
+class Aggregation(Protocol):
+    """A number of cells, and the cell of every state; `offpolicy.Grid` is one."""
+
+    @property
+    def cells(self) -> int:
+        """How many there are."""
+        ...
+
+    def index(self, states: States) -> NDArray[np.int64]:
+        """The cell of each state."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedRows:
+    """n rows of a log as `annotate` reads them: the columns as they are stored, and what is usually made of them.
+
+    >>> rows = LoggedRows([np.array([2.0, 3.0])], np.array([1, 0], np.int32), np.array([1, 2]), first_step=1)
+    >>> rows.states.tolist(), rows.actions, rows.steps
+    ([[2.0], [3.0]], array([1, 0]), array([0, 1]))
+    """
+
+    state_columns: Sequence[NDArray[Any]]  # a column of n for each coordinate
+    action_column: NDArray[Any]  # whole numbers, 32 or 64 bits wide
+    step_column: NDArray[Any]  # as logged, from `first_step`
+    first_step: int = 0
+    threads: int = 1  # at most so many for a look-up
+    _cells: dict[int, NDArray[np.int64]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def states(self) -> States:
+        """s, (n, k)."""
+        return np.stack(self.state_columns).T
+
+    @cached_property
+    def actions(self) -> NDArray[np.int64]:
+        """a, in 64 bits."""
+        return self.action_column.astype(np.int64)
+
+    @cached_property
+    def steps(self) -> NDArray[np.int64]:
+        """t, from 0."""
+        return self.step_column.astype(np.int64) - self.first_step
+
+    def cells(self, aggregation: Aggregation) -> NDArray[np.int64]:
+        """Return the cell of each state, found once; a grid finds it without a matrix of states, on all threads."""
+        if id(aggregation) not in self._cells:
+            by_columns: Callable[..., NDArray[np.int64]] | None = getattr(aggregation, "index_columns", None)
+            if by_columns is None:
+                self._cells[id(aggregation)] = aggregation.index(self.states)
+            else:
+                self._cells[id(aggregation)] = by_columns(self.state_columns, self.threads)
+        return self._cells[id(aggregation)]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What `annotate` wants to know of a policy at the rows of a log.
+
+    `roles` are the columns: `target_prob` of the policy; `q_hat`, `v_hat` and `r_hat` of the values.
+    """
+
+    policy: Policy | None
+    values: ValueModel | None
+    roles: frozenset[str]
+
+
+class BatchedValues(ValueModel, Protocol):
+    """Values that answer for several policies, and for many rows, at once: optional, for speed alone."""
+
+    def lookup_many(self, questions: Sequence[Question], rows: LoggedRows) -> list[dict[str, Floats]]:
+        """Return, for the first questions, n values for each role; `questions[0].values` is this object.
+
+        As many questions are answered as one look-up can serve, from the first on, and at least one: the others are
+        asked again, of the values of the first that is left. A role that an answer lacks is asked for by `q_hat`,
+        `v_hat`, `r_hat` or the policy's `probabilities`, so that `[{}]` is an answer too. Numbers must be those that
+        these methods give, bit for bit where possible; `offpolicy.testing.check_fitter` compares them.
+        """
+        ...
+
+
+class BatchedPolicy(Policy, Protocol):
+    """A policy that tells π of the logged actions without a row of probabilities for each state: optional."""
+
+    def lookup(self, rows: LoggedRows) -> Floats:
+        """π(a|s) of the logged actions, n values; the same numbers as in `probabilities`."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyTable:
+    """π(a|cell), (cells, actions) or (steps, cells, actions); `uneven` marks rows that were divided by their sum."""
+
+    probabilities: Floats
+    uneven: NDArray[np.bool_]
+
+
+class TabulatedPolicy(Policy, Protocol):
+    """A policy that may look at no more than the cell of a state: optional, so that it is looked up in a table."""
+
+    @property
+    def is_stationary(self) -> bool:
+        """True if it does not look at the step."""
+        ...
+
+    def tabulated(self, aggregation: Aggregation, actions: int) -> PolicyTable | None:
+        """The table over these cells, if that is all that the policy looks at; otherwise None."""
         ...
 
 
@@ -76,6 +190,17 @@ class Model(Protocol):
     def optimal_policy(self, maximize: bool = True) -> Policy:
         """The best stationary policy of the model, or the worst."""
         ...
+
+
+def values_of(model: Model, policies: Sequence[Policy], horizon: int, discount: float) -> list[ValueModel]:
+    """Return the values of each policy: by `model.values_of(policies, horizon, discount)` where the model has it.
+
+    It is optional, for a model that finds the values of several policies together for little more than those of one.
+    """
+    together: Callable[[Sequence[Policy], int, float], list[ValueModel]] | None = getattr(model, "values_of", None)
+    if together is None:
+        return [model.values(policy, horizon, discount) for policy in policies]
+    return together(policies, horizon, discount)
 
 
 class Setting(Protocol):
@@ -113,9 +238,7 @@ class Domain(Setting, Protocol):
 
     def simulate(self, policy: Policy, n: int, seed: int) -> pl.DataFrame:
         """The log of n episodes under a policy; see `offpolicy.simulation.rollouts` for its columns."""
-        from offpolicy.simulation.rollouts import simulate
-
-        return simulate(self, policy, n, seed)
+        return rollouts.simulate(self, policy, n, seed)
 
 
 @runtime_checkable

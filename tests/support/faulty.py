@@ -427,7 +427,51 @@ def _one_for_none(self, states, actions, step):
     return Values.q_hat(self, states, actions, step) if len(states) else np.zeros(1)
 
 
+def right_lookup(self, questions, rows):
+    """All questions at once, each by the values that it is about."""
+    return [
+        {
+            "q_hat": question.values.q_hat(rows.states, rows.actions, rows.steps),
+            "v_hat": question.values.v_hat(rows.states, rows.steps),
+            "r_hat": question.values.r_hat(rows.states, rows.actions),
+        }
+        for question in questions
+    ]
+
+
+def _of_the_first(self, questions, rows):
+    return [{"v_hat": self.v_hat(rows.states, rows.steps)} for _ in questions]
+
+
+def _steps_as_logged(self, questions, rows):
+    steps = np.minimum(rows.step_column, len(self.q) - 1)
+    return [{"v_hat": self.v_hat(rows.states, steps)}]
+
+
+def _other_policy(self, questions, rows):
+    return [{"target_prob": np.full(len(rows.steps), 0.5)}]
+
+
+def _spoiling_lookup(self, questions, rows):
+    rows.action_column[:] = 0
+    return [{}]
+
+
 FITTERS = {
+    "lookup": [
+        valued(lookup_many=lambda self, questions, rows: []),
+        valued(lookup_many=lambda self, questions, rows: {}),
+        valued(lookup_many=lambda self, questions, rows: None),
+        valued(lookup_many=lambda self, questions, rows: [{}] * (len(questions) + 1)),
+        valued(lookup_many=lambda self, questions, rows: [{"q_hat": np.zeros(1)}]),
+        valued(lookup_many=lambda self, questions, rows: 1 / 0),
+    ],
+    "lookup-values": [
+        valued(lookup_many=_of_the_first),
+        valued(lookup_many=_steps_as_logged),
+        valued(lookup_many=_other_policy),
+    ],
+    "lookup-mutates": [valued(lookup_many=_spoiling_lookup)],
     "fit": [object(), type("Broken", (), {"fit": lambda self, log, domain: 1 / 0})()],
     "model": [type("NoModel", (), {"fit": lambda self, log, domain: 3})()],
     "fit-logs": [OnlyFrames(), OnlyHalf()],

@@ -6,7 +6,7 @@ import numpy as np
 import offpolicy as op
 import polars as pl
 from offpolicy.drivers.improvement import at_least
-from offpolicy.drivers.mixtures import Mixture
+from offpolicy.drivers.mixtures import Mixtures
 from offpolicy.policies import FromCallable
 from offpolicy.policies import Mixture as Mixed
 from offpolicy.testing import Walk
@@ -16,7 +16,7 @@ LOG = WALK.simulate(WALK.behavior, 120, seed=3)
 MANY = WALK.simulate(WALK.behavior, 600, seed=3)
 FEW = LOG.filter(pl.col("episode") < 30)
 EAGER = WALK.policies["eager"]
-SMALL = Mixture(splits=(0.3, 0.6), alphas=(0.0, 0.4, 0.9))
+SMALL = Mixtures(splits=(0.3, 0.6), alphas=(0.0, 0.4, 0.9))
 
 
 def always(action):

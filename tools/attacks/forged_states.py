@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from attacks.outcomes import REFUSED, RIGHT, UNSEEN, failure
-from offpolicy.logs import sources
+from offpolicy.logs import tasks
 from state_attack import OTHER, TASK_ROWS, attack
 from state_attack import RIGHT as SAME
 
@@ -29,7 +29,7 @@ def others() -> list[bytes]:
 
 def case(number: int, folder: Path) -> str:
     """Evaluate once with one forged state among those of a pass."""
-    sources.TASK_ROWS = TASK_ROWS
+    tasks.TASK_ROWS = TASK_ROWS
     try:
         found = attack(random.Random(number), list(others()))
     except BaseException as error:

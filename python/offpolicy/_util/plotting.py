@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 from hashlib import blake2b
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +81,24 @@ def drawable(part: Any) -> Any:
     return f"{text[:LONGEST]}… {blake2b(text.encode(), digest_size=4).hexdigest()}"
 
 
+def described(chart: Any) -> dict[str, Any]:
+    """Return what an Altair chart is in Vega-Lite, with all its data, in which every text can be drawn."""
+    import altair
+
+    with altair.data_transformers.enable("default", max_rows=None):
+        clean: dict[str, Any] = drawable(chart.to_dict(validate=False))
+    return clean
+
+
+def svg(chart: Any) -> str:
+    """Return an Altair chart as SVG."""
+    page = StringIO()
+    _write(chart, page, "svg")
+    return page.getvalue()
+
+
 def save(chart: Any, path: str | Path) -> None:
-    """Writes an Altair chart, whole or not at all.
+    """Write an Altair chart, whole or not at all.
 
     >>> import altair as alt, polars as pl
     >>> chart = alt.Chart(pl.DataFrame({"x": [0, 1], "y": [0, 1]})).mark_line().encode(x="x", y="y")
@@ -91,10 +108,13 @@ def save(chart: Any, path: str | Path) -> None:
     """
     path = Path(path)
     found = picture_format(path)
+    with whole_file(path) as beside:
+        _write(chart, str(beside), found)
+
+
+def _write(chart: Any, to: str | StringIO, kind: str) -> None:
     import altair
 
-    with altair.data_transformers.enable("default", max_rows=None), whole_file(path) as beside:
-        described = chart.to_dict(validate=False)
-        if (clean := drawable(described)) != described:
-            chart = type(chart).from_dict(clean, validate=False)
-        chart.save(str(beside), format=found, **OPTIONS.get(found, {}))
+    clean = type(chart).from_dict(described(chart), validate=False)
+    with altair.data_transformers.enable("default", max_rows=None):
+        clean.save(to, format=kind, **OPTIONS.get(kind, {}))

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offpolicy._util.arrays import Floats
 from offpolicy.errors import OffPolicyError
-from offpolicy.protocols import Floats
 
 #: How far a row of probabilities may be from adding to 1 and stay as it is.
 TOLERANCE = 1e-9

@@ -22,7 +22,8 @@ from offpolicy.annotation.annotator import MODELLED, Annotation, Annotator
 from offpolicy.annotation.transition_ratio import TransitionRatio, unknown_ratio
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.logs.columns import WRITTEN, Columns, PolicyColumns
-from offpolicy.logs.sources import FrameSource, open_log
+from offpolicy.logs.sources import open_log
+from offpolicy.logs.steps import counted_from, smallest_step, steps_of
 from offpolicy.logs.successors import Successors
 from offpolicy.protocols import Policy, Setting, ValueModel
 
@@ -77,8 +78,8 @@ def annotate(
         `evaluate(policies=...)` takes the same object. A list of these, with lists of as many policies, models or both,
         annotates for all of them at once; values that a model made together are then looked up together.
     first_step
-        0 or 1: how the first step of an episode is numbered. By default the log's first row says so, which is read
-        at once.
+        0 or 1: how the first step of an episode is numbered. By default the log's smallest step says so: its
+        first row is read at once, and the other steps only where that has another step than 0.
     threads
         At most so many; all processors by default.
     domain
@@ -119,10 +120,9 @@ def annotate(
     episode = columns.find("episode", source.columns)
     query = source.lazy()
     if first_step is None:
-        first = query.select(polars_calls.column(step)).head(1).collect()
-        first_step = int(first[step][0]) if first.height and first[step][0] is not None else 0
+        first_step = _first_step(query, step)
     if first_step not in (0, 1):
-        raise UsageError(f"steps count from 0 or from 1, but column {step!r} begins with {first_step}")
+        raise UsageError(f"steps count from 0 or from 1, not from {first_step}")
     inputs: list[str] = list(dict.fromkeys([*states, action, step, *([episode] if episode else [])]))
     ratio, added = None, []
     if any("transition_ratio" in annotation.outputs for annotation in annotations):
@@ -132,9 +132,9 @@ def annotate(
     threads = threads or os.cpu_count() or 1
     annotator = Annotator(annotations, states, action, step, episode, first_step, threads, ratio)
     inputs += added
-    if isinstance(source, FrameSource):
+    if (whole := source.in_memory) is not None:
         rows = query.select(polars_calls.exactly(inputs)).collect()
-        made = source.frame.with_columns(annotator(rows).get_columns())
+        made = whole.with_columns(annotator(rows).get_columns())
         return remember(made, *tallies_of(log), annotator.tally)
 
     outputs = [name for annotation in annotations for name in annotation.outputs.values()]
@@ -147,6 +147,13 @@ def annotate(
 
     lazy = polars_calls.add_columns(query, inputs, outputs, batch).drop(added)
     return remember(lazy, *tallies_of(log), annotator.tally)
+
+
+def _first_step(query: pl.LazyFrame, step: str) -> int:
+    smallest = smallest_step(steps_of(query, step))
+    if smallest is not None and smallest > 1:
+        raise UsageError(f"steps count from 0 or from 1, but column {step!r} begins with {smallest}: give first_step=")
+    return counted_from(smallest)
 
 
 def _annotations(policy: Any, model: Any, columns: Columns, into: Any, domain: Setting | None) -> list[Annotation]:

@@ -1,9 +1,14 @@
-"""The columns that a policy and a model imply for rows of a log: from tables in the core, or by asking them."""
+"""The columns that a policy and a model imply for rows of a log.
+
+Values that have `lookup_many` (`offpolicy.protocols.BatchedValues`) and policies that have `lookup` are asked for all
+rows at once, such as those with tables in the core. Whatever they leave out is asked for some rows at a time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,17 +16,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from offpolicy._util.probabilities import Tally, checked, counted
-from offpolicy.annotation.tabulation import uneven_rows
 from offpolicy.annotation.transition_ratio import TransitionRatio
 from offpolicy.errors import SHOWN, BadLogError, OffPolicyError, WrongTypeError
-from offpolicy.grid import Grid, OutsideGridError
-from offpolicy.logs.columns import ANNOTATED, coding
+from offpolicy.grid import OutsideGridError
+from offpolicy.logs.columns import coding
 from offpolicy.logs.problem import Problem
 from offpolicy.logs.transitions import array_of
-from offpolicy.models.aggregation import Aggregation
-from offpolicy.models.fitters.kernel import KernelValues
-from offpolicy.models.fitters.tabular_values import Tables, TabularValues
-from offpolicy.protocols import Floats, Policy, States, ValueModel
+from offpolicy.models.tables import OutsideTablesError
+from offpolicy.protocols import Floats, LoggedRows, Policy, Question, ValueModel
 
 #: Rows a policy or model of any kind is asked for at a time.
 BATCH_ROWS = 1 << 18
@@ -37,13 +39,10 @@ class Annotation:
     model: ValueModel | None
     outputs: dict[str, str]
 
-    def is_beside(self, other: Annotation) -> bool:
-        """True if one look-up gives the columns of both."""
-        return (
-            isinstance(self.model, TabularValues | KernelValues)
-            and self.model.is_beside(other.model)
-            and set(self.outputs) == set(other.outputs) == {"q_hat", "v_hat"}
-        )
+    @cached_property
+    def question(self) -> Question:
+        """What a look-up is asked for."""
+        return Question(self.policy, self.model, frozenset(self.outputs) & {"target_prob", *MODELLED})
 
 
 @dataclass(frozen=True)
@@ -59,71 +58,42 @@ class Annotator:
     threads: int
     ratio: TransitionRatio | None = None
     tally: Tally = field(default_factory=Tally)
-    groups: list[tuple[Tables | None, list[Annotation]]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Finds what can be looked up, and what of it at once."""
-        groups: list[list[Annotation]] = []
-        for annotation in self.annotations:
-            if groups and annotation.is_beside(groups[-1][-1]):
-                groups[-1].append(annotation)
-            else:
-                groups.append([annotation])
-        object.__setattr__(self, "groups", [(Tables.of(group[0].policy, group[0].model), group) for group in groups])
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The new columns, in the order of the annotations and their outputs."""
         self._check(frame)
         columns: dict[str, Floats] = {}
-        for tables, group in self.groups:
-            found = self._at_once(frame, tables, group)
-            for annotation, mine in zip(group, found, strict=True):
-                made = mine | self._asked(frame, annotation, [role for role in annotation.outputs if role not in mine])
-                if "transition_ratio" in made:
-                    made |= self._with_a_known_ratio(frame, annotation, made)
-                columns |= {name: made[role] for role, name in annotation.outputs.items()}
+        for annotation, mine in zip(self.annotations, self._looked_up(frame), strict=True):
+            made = mine | self._asked(frame, annotation, [role for role in annotation.outputs if role not in mine])
+            if "transition_ratio" in made:
+                made |= self._with_a_known_ratio(frame, annotation, made)
+            columns |= {name: made[role] for role, name in annotation.outputs.items()}
         return pl.DataFrame({name: pl.Series(name, column) for name, column in columns.items()})
 
-    def _at_once(
-        self, frame: pl.DataFrame, tables: Tables | None, group: Sequence[Annotation]
-    ) -> list[dict[str, Floats]]:
-        """For each of the group, what need not be asked for batch by batch."""
-        if tables is not None:
-            return self._from_tables(frame, tables, group)
-        model = group[0].model
-        if len(group) > 1 and isinstance(model, KernelValues):
-            found = model.q_and_v(len(group), *self._rows(frame))
-            return [{"q_hat": q, "v_hat": v} for q, v in found]
-        return [{} for _ in group]
+    def _looked_up(self, frame: pl.DataFrame) -> Iterator[dict[str, Floats]]:
+        """Yield, for each annotation, what policies and models that can do so say of all rows at once."""
+        rows, waiting = self._rows(frame), [annotation.question for annotation in self.annotations]
+        while waiting:
+            try:
+                answers = self._answers(waiting, rows)
+            except OutsideTablesError as outside:
+                raise BadLogError(self._misfits(frame, outside.actions, outside.horizon)) from None
+            except OutsideGridError as outside:
+                episode = frame[self.episode][outside.row] if self.episode else None
+                raise BadLogError([outside.problem(episode, frame[self.step][outside.row], self.states)]) from None
+            yield from answers
+            waiting = waiting[len(answers) :]
 
-    def _from_tables(self, frame: pl.DataFrame, tables: Tables, group: Sequence[Annotation]) -> list[dict[str, Floats]]:
-        """What tables over cells say, looked up in the core."""
-        model, outputs = group[0].model, group[0].outputs
-        cells = self._cells(frame, tables.aggregation)
-        actions, steps = _integers(frame[self.action]), _integers(frame[self.step])
-        closer = isinstance(model, TabularValues) and model.policy is not None
-        wanted = [role in outputs and not (closer and role == "v_hat") for role in ANNOTATED]
-        try:
-            found = tables.look_up(cells, actions, steps, self.first_step, wanted, self.threads, len(group))
-        except IndexError:
-            horizon, _, action_count = tables.shape
-            raise BadLogError(self._misfits(frame, action_count, horizon)) from None
-        if tables.policy is not None and group[0].policy is not None:
-            self.tally.add(uneven_rows(group[0].policy, cells, steps, self.first_step))
-        return [
-            {role: column for role, column in zip(ANNOTATED, columns, strict=True) if column is not None}
-            for columns in found
-        ]
-
-    def _cells(self, frame: pl.DataFrame, aggregation: Aggregation) -> NDArray[np.int64]:
-        columns = [array_of(frame[name]) for name in self.states]
-        if not isinstance(aggregation, Grid):
-            return aggregation.index(np.stack(columns).T)
-        try:
-            return aggregation.index_columns(columns, self.threads)
-        except OutsideGridError as outside:
-            episode = frame[self.episode][outside.row] if self.episode else None
-            raise BadLogError([outside.problem(episode, frame[self.step][outside.row], self.states)]) from None
+    def _answers(self, questions: Sequence[Question], rows: LoggedRows) -> list[dict[str, Floats]]:
+        """Answer the first questions, as many as the values of the first one can answer together."""
+        policy, values, n = questions[0].policy, questions[0].values, len(rows.step_column)
+        with counted(self.tally):
+            many = getattr(values, "lookup_many", None)
+            answers = _checked(many(questions, rows), questions, n) if callable(many) else [{}]
+            alone = getattr(policy, "lookup", None) if "target_prob" in questions[0].roles - answers[0].keys() else None
+            if callable(alone):
+                answers[0]["target_prob"] = _column("target_prob", alone(rows), n)
+        return answers
 
     def _with_a_known_ratio(
         self, frame: pl.DataFrame, annotation: Annotation, made: dict[str, Floats]
@@ -149,8 +119,8 @@ class Annotator:
     def _ask(self, frame: pl.DataFrame, annotation: Annotation, roles: Sequence[str]) -> dict[str, Floats]:
         """What the policy and the model say when asked."""
         policy, model = annotation.policy, annotation.model
-        n = frame.height
-        states, actions, steps = self._rows(frame)
+        n, rows = frame.height, self._rows(frame)
+        states, actions, steps = rows.states, rows.actions, rows.steps
         asked: dict[str, Any] = {}
         if "target_prob" in roles:
             assert policy is not None
@@ -168,11 +138,11 @@ class Annotator:
             asked["transition_ratio"] = self.ratio(frame, model, states, actions)
         return {role: _column(role, asked[role], n) for role in roles}
 
-    def _rows(self, frame: pl.DataFrame) -> tuple[States, NDArray[np.int64], NDArray[np.int64]]:
-        """States, actions and steps from 0."""
-        states = np.stack([array_of(frame[name]) for name in self.states]).T
-        actions = frame[self.action].to_numpy().astype(np.int64)
-        return states, actions, frame[self.step].to_numpy().astype(np.int64) - self.first_step
+    def _rows(self, frame: pl.DataFrame) -> LoggedRows:
+        columns = [array_of(frame[name]) for name in self.states]
+        return LoggedRows(
+            columns, _integers(frame[self.action]), _integers(frame[self.step]), self.first_step, self.threads
+        )
 
     def _check(self, frame: pl.DataFrame) -> None:
         """Refuses what has no meaning: nulls, NaN, actions and steps that are no whole numbers."""
@@ -224,6 +194,18 @@ def _integers(column: pl.Series) -> NDArray[Any]:
     """As the core takes them, without a copy where that is possible."""
     kept = column if column.dtype in (pl.Int32, pl.Int64) else column.cast(pl.Int64)
     return np.ascontiguousarray(kept.to_numpy())
+
+
+def _checked(answers: Any, questions: Sequence[Question], rows: int) -> list[dict[str, Floats]]:
+    """Refuse a look-up that answers nothing, or what nobody asked for."""
+    if not isinstance(answers, list) or not 1 <= len(answers) <= len(questions):
+        raise OffPolicyError(
+            f"the model's lookup_many must give a list of answers, one at least and {len(questions)} at most"
+        )
+    return [
+        {role: _column(role, column, rows) for role, column in answer.items() if role in question.roles}
+        for answer, question in zip(answers, questions, strict=False)
+    ]
 
 
 def _column(role: str, values: Any, rows: int) -> Floats:

@@ -18,15 +18,8 @@ import click
 from offpolicy import __version__
 from offpolicy._util import starting
 from offpolicy._util.scratch import sweep
-from offpolicy.cli.check import check
-from offpolicy.cli.cross_fit import cross_fit
-from offpolicy.cli.demo import demo
-from offpolicy.cli.evaluate import evaluate
-from offpolicy.cli.improve import improve
-from offpolicy.cli.plugins import plugins
+from offpolicy.cli import check, cross_fit, demo, evaluate, improve, plugins, reproduce, simulate
 from offpolicy.cli.refusal import INTERRUPTED, refuse
-from offpolicy.cli.reproduce import reproduce
-from offpolicy.cli.simulate import simulate
 
 #: The exit code after SIGTERM, as shells have it.
 TERMINATED = 143
@@ -45,7 +38,16 @@ def commands(context: click.Context) -> None:
         context.exit(2)
 
 
-for command in (evaluate, check, cross_fit, improve, simulate, reproduce, plugins, demo):
+for command in (
+    evaluate.evaluate,
+    check.check,
+    cross_fit.cross_fit,
+    improve.improve,
+    simulate.simulate,
+    reproduce.reproduce,
+    plugins.plugins,
+    demo.demo,
+):
     command.short_help = str(command.help).partition("\n")[0]  # whole: click would cut it
     commands.add_command(command)
 

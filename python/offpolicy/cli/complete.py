@@ -8,6 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from offpolicy.evaluation.estimators import ESTIMATORS
+from offpolicy.extensions.plugins import registry
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -38,19 +39,15 @@ def brought(hook: str) -> Completer:
     """Return a completer of what plugins bring through a hook; they are loaded when it is asked."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from offpolicy.extensions.plugins import registry
-
-        found = {name for plugin in registry().load_all() for name in plugin.brings.get(hook, {})}
-        return [CompletionItem(name) for name in starting(sorted(found), incomplete)]
+        return [CompletionItem(name) for name in starting(sorted(registry().names(hook)), incomplete)]
 
     return complete
 
 
 def experiments(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the experiments of the paper, and `all`."""
-    from offpolicy.experiments.reproduction import PAPER
-
-    return [CompletionItem(name) for name in starting((*PAPER, "all"), incomplete)]
+    """Return the experiments that plugins bring, and `all`."""
+    known = (*registry().names("offpolicy_experiments"), "all")
+    return [CompletionItem(name) for name in starting(known, incomplete)]
 
 
 def starting(names: Iterable[str], incomplete: str) -> list[str]:

@@ -12,6 +12,8 @@ from offpolicy.cli.options import json_option, parameters_option
 from offpolicy.cli.output import one_document
 from offpolicy.cli.progress import progress
 from offpolicy.cli.refusal import INTERRUPTED
+from offpolicy.experiments import reproduction
+from offpolicy.experiments.runs_file import FILE
 
 ALL = "all"
 
@@ -42,14 +44,11 @@ def reproduce(name: str, out: Path, options: dict[str, Any], evidence: bool, as_
     EXPERIMENT is mountain-car, sailing, kdd98 or safe-improvement, or all of them. Ctrl-C keeps the runs that are done;
     --resume goes on with them and ends as if nothing had happened.
     """
-    from offpolicy.experiments import reproduction
-    from offpolicy.experiments.runs_file import FILE
-
     if name == ALL and options:
         raise click.UsageError("--set belongs to one experiment, not to all")
     if settings["quick"] and settings["runs"] is not None:
         raise click.UsageError("give --runs or --quick, not both")
-    names = list(reproduction.PAPER) if name == ALL else [name]
+    names = reproduction.names() if name == ALL else [name]
     for each in names:
         reproduction.check(each, out / each, settings["resume"])
     results = []

@@ -304,7 +304,7 @@ def notes(out: Console, ev: Evaluation) -> None:
         note(out, "note", text)
     reasons: dict[str, list[str]] = {}
     for estimate in ev.estimates:
-        found = estimate.interval()
+        found = estimate.own_interval
         for said in (found.reason, found.assumptions.get("chosen"), found.caution):
             if said and said not in ev.notes:
                 reasons.setdefault(said, []).append(estimate.estimator)

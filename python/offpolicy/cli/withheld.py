@@ -26,7 +26,7 @@ def asked_for_interval() -> bool:
 def exit_code(ev: Evaluation) -> int:
     """Return 1, with a word on stderr, where the interval that was asked for is withheld from every target policy."""
     targets = [estimate for estimate in ev.estimates if estimate.policy != BEHAVIOR] or list(ev.estimates)
-    intervals = [estimate.interval() for estimate in targets]
+    intervals = [estimate.own_interval for estimate in targets]
     if not asked_for_interval() or any(end is not None for each in intervals for end in (each.low, each.high)):
         return 0
     return no_interval(str(ev.settings["interval"]), [each.reason or "" for each in intervals])

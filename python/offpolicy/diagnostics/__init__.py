@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from offpolicy import _core
 from offpolicy.diagnostics import e_value, leverage, pareto, predicted
 from offpolicy.evaluation.verdict import ENOUGH, HEAVY
 from offpolicy.protocols import Floats
@@ -75,7 +76,7 @@ BY_STEP = ("ess", "mean_weight", "mean_ratio", "mean_squared_ratio")
 class Diagnostics:
     """The four tables, made when asked for of what the core found of some policies, by their numbers there."""
 
-    outcome: dict[str, Any] = field(repr=False)
+    outcome: _core.Outcome = field(repr=False)
     names: dict[int, str]
 
     @cached_property
@@ -86,24 +87,25 @@ class Diagnostics:
     @cached_property
     def steps(self) -> pl.DataFrame:
         """A row a policy and step."""
-        found = [_steps(*item, self.outcome["episodes"], self.lengths) for item in self._weights]
+        found = [_steps(*item, self.outcome.episodes, self.lengths) for item in self._weights]
         return pl.concat([pl.DataFrame(schema=STEPS), *found])
 
     @cached_property
     def leverage(self) -> pl.DataFrame:
         """A row a policy and estimator."""
-        rows = [row for row in self.outcome["estimates"] if row["policy"] in self.names]
-        moved = [_moved(row, self.names[row["policy"]], self.outcome) for row in rows]
+        rows = [row for row in self.outcome.estimates if row.policy in self.names]
+        moved = [_moved(row, self.names[row.policy], self.outcome) for row in rows]
         return pl.DataFrame(moved, leverage.SCHEMA)
 
     @cached_property
     def lengths(self) -> pl.DataFrame:
         """A row a length."""
-        return pl.DataFrame(self.outcome["lengths"], {"length": pl.Int64, "episodes": pl.Int64}, orient="row")
+        return pl.DataFrame(self.outcome.lengths, {"length": pl.Int64, "episodes": pl.Int64}, orient="row")
 
     @property
-    def _weights(self) -> list[tuple[str, dict[str, Any]]]:
-        return [(name, self.outcome["weights"][number]) for number, name in self.names.items()]
+    def _weights(self) -> list[tuple[str, _core.WeightsOutcome]]:
+        weights = self.outcome.weights
+        return [(name, weights[number]) for number, name in self.names.items()]
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; of many steps some, closer together in the beginning."""
@@ -130,38 +132,38 @@ class Diagnostics:
         return {"shortest": int(length[0]), "median": int(length[at]), "mean": mean, "longest": int(length[-1])}
 
 
-def _policy(name: str, weights: dict[str, Any], outcome: dict[str, Any], lengths: pl.DataFrame) -> dict[str, Any]:
-    n, found = outcome["episodes"], weights["diagnosis"]
-    row: dict[str, Any] = {"policy": name, "mean_weight": weights["mean"]}
-    row |= {key: weights[key] for key in ("ess", "largest_share")}
+def _policy(name: str, weights: _core.WeightsOutcome, outcome: _core.Outcome, lengths: pl.DataFrame) -> dict[str, Any]:
+    n, found = outcome.episodes, weights.diagnosis
+    row: dict[str, Any] = {"policy": name, "mean_weight": weights.mean}
+    row |= {"ess": weights.ess, "largest_share": weights.largest_share}
     if found is None:
         return row
-    carried = np.flatnonzero(found["ess"] >= ENOUGH)
-    mean, error = found["control"] or (None, None)
+    carried = np.flatnonzero(found.ess >= ENOUGH)
+    mean, error = found.control or (None, None)
     running, v = _running(n, lengths) / n, _spread(found)
     return row | {
         "predicted_ess": float(predicted.sizes(n, running, v)[-1]),
         "predicted_leaning": predicted.leaning(n, running, v),
         "enough_alpha": predicted.enough_alpha(n, running, v, ENOUGH),
         "carried_until": int(carried[-1]) + 1 if len(carried) else None,
-        "k_hat": pareto.shape(np.array(found["largest"])),
+        "k_hat": pareto.shape(found.largest),
         "k_limit": HEAVY,
-        "mean_ratio": None if found["excess"] is None else 1 + found["excess"] / outcome["steps"],
-        "log10_e_value": e_value.log10_e_value(found["excess"], found["squared_excess"]),
-        "control_variate": mean and mean["value"],
-        "control_error": error and error["value"],
-        "variance_ratio": found["variance_ratio"],
-        "leader": _id(found["leaders"][0]["episode"]) if found["leaders"] else None,
-        "cut_off_bias": found["cut_off_bias"],
+        "mean_ratio": None if found.excess is None else 1 + found.excess / outcome.steps,
+        "log10_e_value": e_value.log10_e_value(found.excess, found.squared_excess),
+        "control_variate": mean and mean.value,
+        "control_error": error and error.value,
+        "variance_ratio": found.variance_ratio,
+        "leader": str(found.leaders[0].episode) if found.leaders else None,
+        "cut_off_bias": found.cut_off_bias,
     }
 
 
-def _steps(name: str, weights: dict[str, Any], n: int, lengths: pl.DataFrame) -> pl.DataFrame:
-    found = weights["diagnosis"]
+def _steps(name: str, weights: _core.WeightsOutcome, n: int, lengths: pl.DataFrame) -> pl.DataFrame:
+    found = weights.diagnosis
     if found is None:
         return pl.DataFrame(schema=STEPS)
     running = _running(n, lengths)
-    columns: dict[str, Any] = {key: pl.Series(values=found[key], nan_to_null=True) for key in BY_STEP}
+    columns: dict[str, Any] = {key: pl.Series(values=getattr(found, key), nan_to_null=True) for key in BY_STEP}
     columns["predicted_ess"] = predicted.sizes(n, running / n, _spread(found))
     named = {"policy": name, "step": range(1, len(running) + 1), "running": running} | columns
     return pl.DataFrame({key: named[key] for key in STEPS}, STEPS)
@@ -175,17 +177,11 @@ def _running(n: int, lengths: pl.DataFrame) -> npt.NDArray[np.int64]:
     return running
 
 
-def _spread(found: dict[str, Any]) -> Floats:
-    return predicted.spread(found["mean_ratio"], found["mean_squared_ratio"])
+def _spread(found: _core.Diagnosis) -> Floats:
+    return predicted.spread(found.mean_ratio, found.mean_squared_ratio)
 
 
-def _moved(row: dict[str, Any], name: str, outcome: dict[str, Any]) -> dict[str, Any]:
-    weights = outcome["weights"][row["policy"]]
-    leaders = weights["diagnosis"]["leaders"] if weights["diagnosis"] else []
-    return leverage.moved(name, row, outcome["episodes"], weights["mean"], leaders)
-
-
-def _id(episode: dict[str, Any]) -> str:
-    """An id as text, whether it was an integer or a text."""
-    (found,) = episode.values()
-    return str(found)
+def _moved(row: _core.EstimateOutcome, name: str, outcome: _core.Outcome) -> dict[str, Any]:
+    weights = outcome.weights[row.policy]
+    leaders = weights.diagnosis.leaders if weights.diagnosis else []
+    return leverage.moved(name, row, outcome.episodes, weights.mean, leaders)

@@ -14,10 +14,13 @@ is V̂(s_1) for the doubly robust estimators and 0 for the others. `step-wis` an
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+
+from offpolicy import _core
 
 SCHEMA = {
     "policy": pl.String,
@@ -37,7 +40,7 @@ CAPPED = ("is", "step-is", "wis", *CORRECTED)
 
 
 @dataclass(frozen=True)
-class Parts:
+class Leading:
     """An estimate as total / size, and what each of the leading trajectories has of both; `kept` a cap leaves alone."""
 
     total: float
@@ -58,14 +61,16 @@ class Parts:
 
 
 def moved(
-    policy: str, found: dict[str, Any], n: int, mean_weight: float, leaders: list[dict[str, Any]]
+    policy: str, found: _core.EstimateOutcome, n: int, mean_weight: float | None, leaders: Sequence[_core.Leader]
 ) -> dict[str, Any]:
     """A row of the table, for what the core found of an estimator; None where f64 or the leaders do not tell."""
-    estimator, value = found["estimator"], found["value"]["value"]
-    row = {"policy": policy, "estimator": estimator, "value": value}
-    row |= {name: found[name] for name in ("concentration", "skewness")}
-    weights = [leader["weight"]["value"] for leader in leaders]
-    parts = None if value is None or None in weights else _parts(estimator, value, n, mean_weight, leaders)
+    estimator, value = found.estimator, found.value.value
+    row: dict[str, Any] = {"policy": policy, "estimator": estimator, "value": value}
+    row |= {"concentration": found.concentration, "skewness": found.skewness}
+    weights = _known(leader.weight for leader in leaders)
+    if value is None or mean_weight is None or weights is None:
+        return row
+    parts = _parts(estimator, value, n, mean_weight, leaders, weights)
     if parts is None:
         return row
     row["without_largest"] = parts.without(1)
@@ -76,18 +81,23 @@ def moved(
     return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in row.items()}
 
 
-def _parts(estimator: str, value: float, n: int, mean_weight: float, leaders: list[dict[str, Any]]) -> Parts | None:
+def _parts(
+    estimator: str, value: float, n: int, mean_weight: float, leaders: Sequence[_core.Leader], weights: list[float]
+) -> Leading | None:
     """None where a leading trajectory has no value of its own."""
-    if estimator == "wis":
-        weights = [leader["weight"]["value"] for leader in leaders]
-        returns = [leader["returns"]["value"] for leader in leaders]
-        values: list[Any] = [g if g is None else c * g for c, g in zip(weights, returns, strict=True)]
-        sizes = weights
-        total, size = value * mean_weight * n, mean_weight * n
-    else:
-        values = [dict(leader["values"]).get(estimator, {}).get("value") for leader in leaders]
-        sizes, total, size = [1.0] * len(leaders), value * n, float(n)
-    kept = [leader["first_v_hat"]["value"] if estimator in CORRECTED else 0.0 for leader in leaders]
-    if not leaders or None in values or None in kept:
+    is_wis = estimator == "wis"
+    values = _known(leader.returns if is_wis else leader.values.get(estimator) for leader in leaders)
+    kept = _known(leader.first_v_hat for leader in leaders) if estimator in CORRECTED else [0.0] * len(leaders)
+    if not leaders or values is None or kept is None:
         return None
-    return Parts(total, size, list(zip(values, sizes, strict=True)), kept)
+    if is_wis:
+        leading = [(c * g, c) for c, g in zip(weights, values, strict=True)]
+        return Leading(value * mean_weight * n, mean_weight * n, leading, kept)
+    return Leading(value * n, float(n), [(x, 1.0) for x in values], kept)
+
+
+def _known(numbers: Iterable[_core.Number | None]) -> list[float] | None:
+    """Return numbers as floats; None where one is missing, or beyond f64."""
+    found = [None if number is None else number.value for number in numbers]
+    known = [x for x in found if x is not None]
+    return known if len(known) == len(found) else None

@@ -1,4 +1,8 @@
-"""What the drivers are asked for, read and checked before a row is."""
+"""What the drivers are asked for, read and checked before a row is.
+
+A fitter or generator may have `missing(domain)`, which gives a sentence for each thing that it lacks: all that is
+missing for an improvement is said at once.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from offpolicy._util.scalars import at_least_0, is_number, shown, text, whole
+from offpolicy.drivers.candidates import make_generator
 from offpolicy.drivers.split_log import Parts
 from offpolicy.errors import UsageError
-from offpolicy.evaluation.estimators import check_ids
+from offpolicy.evaluation.estimators import NEEDS, check_ids
 from offpolicy.evaluation.plan import BEHAVIOR, TARGET, Settings
 from offpolicy.extensions import plugins
 from offpolicy.folds import MOST_FOLDS
 from offpolicy.grid import Grid
-from offpolicy.protocols import ModelFitter, Policy, Setting
+from offpolicy.logs.columns import Columns
+from offpolicy.logs.sources import Source
+from offpolicy.protocols import Generator, ModelFitter, Policy, Setting
 
 #: `behavior=` to count actions in the cells of the domain's grid.
 COUNTS = "counts"
@@ -140,6 +147,35 @@ def read_settings(domain: Setting, baseline: float | None, truncation: str | Non
     if truncation is not None and not (isinstance(truncation, str) and truncation == "as-terminal"):
         raise UsageError(f"truncation must be 'as-terminal' or None where models are fitted, not {shown(truncation)}")
     return Settings(domain.discount, domain.horizon, baseline, truncation=truncation)
+
+
+def missing_of(part: Any, domain: Setting) -> list[str]:
+    """Return what a fitter or generator lacks for this domain, where it can tell beforehand."""
+    tells = getattr(part, "missing", None)
+    return list(tells(domain)) if callable(tells) else []
+
+
+def refuse_what_is_missing(
+    source: Source,
+    columns: Columns,
+    domain: Setting,
+    behavior: Any,
+    generator: str | Generator | Mapping[str, Policy],
+    fitter: str | ModelFitter,
+    estimator: str,
+) -> None:
+    """Refuse with everything that is known to be missing; one thing alone is told by whoever needs it."""
+    chosen = read_fitter(fitter)
+    lacking = [] if isinstance(generator, Mapping) else missing_of(make_generator(generator, fitter), domain)
+    if any(role != "ratio" for role in NEEDS[estimator]):
+        lacking += [lack for lack in missing_of(chosen, domain) if lack not in lacking]
+    if behavior is None and not columns.has_behavior(source.columns):
+        lacking.append(
+            f"the log has no column {columns.behavior_prob!r}: name it with Columns(behavior_prob=...), or have it "
+            "estimated with behavior= ('counts', an op.Grid or a classifier)"
+        )
+    if len(lacking) > 1:
+        raise UsageError("\n  ".join([f"{len(lacking)} things are missing", *lacking]))
 
 
 def described_behavior(behavior: Any, smoothing: float) -> dict[str, Any]:

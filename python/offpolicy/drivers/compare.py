@@ -17,10 +17,10 @@ from offpolicy._util.files import write_json
 from offpolicy._util.scalars import MOST_THREADS, is_number, number, whole
 from offpolicy._util.scratch import ScratchFolder
 from offpolicy.drivers.arguments import read_domain, read_fitter, read_policies
+from offpolicy.drivers.comparison import Comparison, Estimator, needs_model, true_values
 from offpolicy.errors import UsageError
 from offpolicy.evaluation.estimators import ESTIMATORS, check_ids
 from offpolicy.experiments import figures
-from offpolicy.experiments.comparison import Comparison, Estimator, needs_model, true_values
 from offpolicy.experiments.errors import summary
 from offpolicy.experiments.runs import complete
 from offpolicy.experiments.runs_file import Run

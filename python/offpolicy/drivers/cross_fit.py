@@ -15,14 +15,11 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
-import polars as pl
-
 from offpolicy import intervals
 from offpolicy._util import scalars
 from offpolicy._util.polars_calls import naming_the_log
 from offpolicy._util.probabilities import renormalised
 from offpolicy.annotation.annotator import MODELLED
-from offpolicy.annotation.side_by_side import values_of
 from offpolicy.annotation.transition_ratio import RatioOfFolds
 from offpolicy.drivers.arguments import (
     behavior_of,
@@ -37,8 +34,8 @@ from offpolicy.drivers.arguments import (
     read_settings,
 )
 from offpolicy.drivers.cross_fit_result import CrossFit, Fold
-from offpolicy.drivers.split_log import TEST, TRAIN, PartedLog, Parts, Stored
-from offpolicy.errors import BadLogError, OffPolicyError, UsageError
+from offpolicy.drivers.split_log import TEST, TRAIN, Parts, SplitLog, Stored
+from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.evaluate import (
     NoWeightError,
@@ -47,8 +44,9 @@ from offpolicy.evaluation.evaluate import (
     check_types,
     evaluate,
 )
-from offpolicy.evaluation.passes import ProgressFunction, Steady
-from offpolicy.evaluation.plan import TARGET, Plan, Settings, choose_estimators, lacking, ratio_checks
+from offpolicy.evaluation.options import ProgressFunction
+from offpolicy.evaluation.passes import Steady
+from offpolicy.evaluation.plan import TARGET, Plan, Probabilities, Settings, choose_estimators, lacking
 from offpolicy.evaluation.plan import Policy as TargetPolicy
 from offpolicy.evaluation.result import Evaluation
 from offpolicy.logs.clusters import Clusters, hints
@@ -58,7 +56,7 @@ from offpolicy.logs.reading import steady
 from offpolicy.logs.sort import tidy
 from offpolicy.logs.sources import Source, open_log
 from offpolicy.models.behavior import behavior_columns
-from offpolicy.protocols import Model, ModelFitter, Policy, Setting
+from offpolicy.protocols import ModelFitter, Policy, Setting
 
 
 @naming_the_log
@@ -175,14 +173,14 @@ def cross_fit(
     with steady(log_seen.check):
         clusters = None if cluster is None else Clusters.read(source, columns, cluster)
         parts = parts if clusters is None else _by_cluster(parts, clusters, train_fraction)
-        parted = PartedLog(source, columns, setting, parts, [] if cluster is None else [cluster])
-        chosen = _evaluated(parted.episodes, parts.count, train_fraction)
+        split_log = SplitLog(source, columns, setting, parts, [] if cluster is None else [cluster])
+        chosen = _evaluated(split_log.episodes, parts.count, train_fraction)
         if estimated is not None:
-            parted.estimated(behavior_columns(parted.whole, setting, parts.of, parts.count, **estimated))
+            split_log.estimated(behavior_columns(split_log.whole, setting, parts.of, parts.count, **estimated))
         into = {name: PolicyColumns.named(str(number)) for number, name in enumerate(policies)}
         # A bootstrap of truncated episodes reads R̂ where P̂/P would have Q̂, and leaves dr-v2 out.
         ratio = RatioOfFolds(setting, wanted, transition_ratio and truncation != "bootstrap")
-        annotated = _annotated(parted, chosen, policies, into, fit, setting, ratio, threads, progress)
+        annotated = _annotated(split_log, chosen, policies, into, fit, ratio, threads, progress)
     estimate = partial(
         evaluate,
         discount=settings.discount,
@@ -198,7 +196,7 @@ def cross_fit(
         threads=threads,
         continuing=continuing,
     )
-    pooled = estimate(parted.together(annotated.values()), estimators=wanted)
+    pooled = estimate(split_log.together(annotated.values()), estimators=wanted)
     about = {
         "folds": parts.count if train_fraction is None else None,
         "train_fraction": train_fraction,
@@ -208,12 +206,12 @@ def cross_fit(
         "transition_ratio": transition_ratio,
         **described_behavior(behavior, smoothing),
     }
-    remarks = renormalised(parted.renormalised) + (hints(source, columns) if clusters is None else [])
-    if parted.renormalised:
-        pooled.repairs["renormalised"] = parted.renormalised
+    remarks = renormalised(split_log.renormalised) + (hints(source, columns) if clusters is None else [])
+    if split_log.renormalised:
+        pooled.repairs["renormalised"] = split_log.renormalised
     pooled = _with_provenance(pooled, files, order, columns, about, remarks + ratio.notes)
-    total = sum(parted.episodes.values())
-    each = (_fold(part, parted.together([annotated[part]]), total, estimate, wanted) for part in chosen)
+    total = sum(split_log.episodes.values())
+    each = (_fold(part, split_log.together([annotated[part]]), total, estimate, wanted) for part in chosen)
     return CrossFit.pooled(pooled, tuple(each))
 
 
@@ -229,7 +227,7 @@ def _refuse(
     for role in ("episode", "step", "reward"):
         columns.need(role, source.columns)
     behavior = None if estimated else columns.with_estimates(source.columns).find("behavior_prob", source.columns)
-    ratio: dict[str, Any] | None = {"probabilities": {}} if estimated or behavior else None
+    ratio = Probabilities("", "") if estimated or behavior else None
     lacks = lacking(columns, source.columns, behavior, TARGET, "Columns") + ', or estimate it, behavior="counts"'
     target = TargetPolicy(TARGET, ratio, dict.fromkeys(MODELLED, ""), lacks=lacks)
     choose_estimators([target], estimators, settings.baseline)
@@ -240,7 +238,7 @@ def _refuse(
         truncated=columns.find("truncated", source.columns),
         policies=(),
         mc=True,
-        extra=((behavior, ratio_checks(density=False)["behavior_prob"]),) if behavior else (),
+        extra=((behavior, "behavior_prob"),) if behavior else (),
     )
     return Steady(source, plan, threads)
 
@@ -274,12 +272,11 @@ def _evaluated(episodes: Mapping[int, int], folds: int, train_fraction: float | 
 
 
 def _annotated(
-    parted: PartedLog,
+    split_log: SplitLog,
     chosen: Sequence[int],
     policies: Mapping[str, Policy],
     into: Mapping[str, PolicyColumns],
     fitter: ModelFitter,
-    setting: Setting,
     ratio: RatioOfFolds,
     threads: int | None,
     progress: ProgressFunction | None,
@@ -289,10 +286,10 @@ def _annotated(
     for done, part in enumerate(chosen):
         if progress:
             progress(done, len(chosen))
-        model = _fit(fitter, parted.others(part), setting)
-        values = values_of(model, list(policies.values()), setting.horizon, setting.discount)
+        sides = split_log.sides(part, threads)
+        values = sides.values(sides.fit(fitter), list(policies.values()))
         ratio.ask(values)
-        found[part] = parted.annotated(part, policies, values, ratio.named(into), threads)
+        found[part] = split_log.stored(part, sides, policies, values, ratio.named(into))
     if progress:
         progress(len(chosen), len(chosen))
     return found
@@ -315,13 +312,6 @@ def _with_provenance(
         repairs=({"sorted": True} if order == "any" else {}) | pooled.repairs,
         settings=pooled.settings | {"order": order, "columns": asdict(columns), "cross_fit": about},
     )
-
-
-def _fit(fitter: ModelFitter, log: pl.DataFrame | pl.LazyFrame, setting: Setting) -> Model:
-    try:
-        return fitter.fit(log, setting)
-    except BadLogError as error:  # its rows are those of a part of the log
-        raise BadLogError([replace(p, file=None, row=None) for p in error.problems], error.found) from None
 
 
 def _fold(

@@ -34,18 +34,17 @@ from offpolicy.drivers.arguments import (
     read_domain,
     read_fraction,
     read_settings,
+    refuse_what_is_missing,
 )
 from offpolicy.drivers.candidates import find_candidates
 from offpolicy.drivers.improvement import SCHEMA, BehaviorValue, Improvement, at_least
-from offpolicy.drivers.lower_bound import LowerBound
-from offpolicy.drivers.missing import refuse_what_is_missing
-from offpolicy.drivers.score import Score, Scoring
+from offpolicy.drivers.score import LowerBound, Score, Scoring
 from offpolicy.drivers.split_log import default_names
 from offpolicy.errors import UsageError
 from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.estimators import AVERAGED, WEIGHTED, check_ids
 from offpolicy.evaluation.evaluate import check_types, evaluate
-from offpolicy.evaluation.passes import ProgressFunction
+from offpolicy.evaluation.options import ProgressFunction
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.evaluation.result import Evaluation
 from offpolicy.folds import fold_of
@@ -54,7 +53,8 @@ from offpolicy.logs.columns import ESTIMATED, SCORE, Columns, PolicyColumns
 from offpolicy.logs.log_probabilities import with_behavior
 from offpolicy.logs.reading import steady
 from offpolicy.logs.sort import tidy
-from offpolicy.logs.sources import FrameSource, ParquetSource, Source, StreamSource, open_log
+from offpolicy.logs.sources import Source, open_log
+from offpolicy.logs.steps import counted_from, smallest_step, steps_of
 from offpolicy.models.behavior import behavior_columns
 from offpolicy.models.behavior_policy import is_policy
 from offpolicy.protocols import Generator, ModelFitter, Policy, Setting
@@ -173,7 +173,7 @@ def improve(
     advance(0, None)
     floor = cost_floor(setting, estimator, bound) if against == "difference" else None
     with steady(partial(_check_unchanged, source, own)):
-        first_step = int(open_log(table).lazy().select(pl.col("step").min()).collect().item())
+        first_step = counted_from(smallest_step(steps_of(open_log(table).lazy(), "step")))
         found = find_candidates(generator, fitter, table, setting)
         settings = {**common, "columns": kept, "threads": threads, "baseline": baseline}
         scoring = Scoring(
@@ -286,7 +286,7 @@ def _prepared(
 
 def _behavior(source: Source, columns: Columns, unweighted: bool = False, **settings: Any) -> Evaluation:
     """The behaviour policy's own value, from a scan that checks all that later ones read, its probabilities too."""
-    log = source if isinstance(source, FrameSource | ParquetSource) else source.lazy()
+    log = source.lazy() if source.is_query else source
     if unweighted:  # its probabilities are not there yet
         return evaluate(log, estimators=["mc"], columns=columns, **settings)
     logged = columns.with_estimates(source.columns).need("behavior_prob", source.columns)
@@ -298,8 +298,8 @@ def _behavior(source: Source, columns: Columns, unweighted: bool = False, **sett
 def _check_unchanged(source: Source, own: Evaluation) -> None:
     """Refuse a log that is not what it was when the behaviour policy was evaluated; a query is read once more."""
     source.check_unchanged()
-    if isinstance(source, StreamSource):
-        own.samples.scan(own.samples.plan, "first", None)
+    if source.is_query:
+        own.samples.scan(own.samples.plan, _core.Pass.FIRST, None)
 
 
 def _eligible(score: Score, require: str) -> Score:
@@ -334,27 +334,16 @@ def _table(scores: list[Score], ranked: list[Score]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
-def _again(source: Source) -> Any:
-    """A log that can be read again, in the form that is read fastest; a stream was written to a file by now."""
-    if isinstance(source, FrameSource):
-        return source.frame
-    return source.paths if isinstance(source, ParquetSource) else source.lazy()
-
-
 def _with_default_names(source: Source, columns: Columns, domain: Setting) -> Any:
     """The log as generators and fitters read it, who know columns by their default names alone."""
     renamed = default_names(columns, domain, source.columns)
     if not renamed and not columns.unread:
-        return _again(source)
-    return _frame(source).with_columns(renamed).drop(columns.unread, strict=False)
+        return source.reopened()
+    return source.as_polars().with_columns(renamed).drop(columns.unread, strict=False)
 
 
 def _with_estimates(table: Any, domain: Setting, how: dict[str, Any], keep: Source) -> Any:
     """The log with the probabilities of the behaviour policy, each estimated from the other part of the episodes."""
-    log = _frame(open_log(table))
+    log = open_log(table).as_polars()
     made = behavior_columns(log, domain, partial(fold_of, folds=PARTS), PARTS, keep=keep, **how)
     return log.drop(SCORE, strict=False).with_columns(made)
-
-
-def _frame(source: Source) -> Any:
-    return source.frame if isinstance(source, FrameSource) else source.lazy()

@@ -15,7 +15,7 @@ from offpolicy._util.files import write_json
 from offpolicy._util.optional import imported
 from offpolicy._util.printing import readable, whole_tables
 from offpolicy._util.visible import visible
-from offpolicy.drivers.lower_bound import LowerBound
+from offpolicy.drivers.score import LowerBound
 from offpolicy.errors import UsageError
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.evaluation.verdict import LEVELS, Verdict
@@ -40,8 +40,8 @@ SCHEMA = {
     "reason": pl.String,
 }
 
-#: What docs/improvement measured of bounds of the normal law with C = 3, by `against`: how often all of them held, at
-#: worst and in the median of problems and sizes, and how often a worse policy was recommended at worst.
+#: What docs/results/improvement measured of bounds of the normal law with C = 3, by `against`: how often all of them
+#: held, at worst and in the median of problems and sizes, and how often a worse policy was recommended at worst.
 MEASURED = {"difference": (0.74, 0.99, 0.0), "value": (0.94, 0.9975, 0.435)}
 
 
@@ -164,8 +164,8 @@ class Improvement:
         least, median, worse = MEASURED[self.against]
         if not certain:
             said.append(
-                f"measured with 3σ (docs/improvement), all held at once in {least:g} of logs at worst and {median:g} "
-                "in the median"
+                f"measured with 3σ (docs/results/improvement), all held at once in {least:g} of logs at worst and "
+                f"{median:g} in the median"
             )
         if self.against == "value":
             error = "of unknown size" if self.behavior.std_error is None else f"± {self.behavior.std_error:.2g}"
@@ -224,9 +224,22 @@ class Improvement:
     def plot(self) -> Any:
         """An Altair chart: every candidate's gain, or its value, and score beside the behaviour policy."""
         imported("altair", extra="plot", to="draw the candidates")
-        from offpolicy.drivers.improvement_picture import picture
+        from offpolicy.drivers.improvement_picture import Choice, picture
 
-        return picture(self)
+        choice = Choice(
+            candidates=self.candidates,
+            winner=self.winner,
+            estimator=self.estimator,
+            bound=str(self.bound),
+            against=self.against,
+            require=self.require,
+            enough=at_least(self.require),
+            threshold=self.threshold,
+            highest=self.highest,
+            behavior_value=self.behavior.value,
+            behavior_bound=self.behavior.bound,
+        )
+        return picture(choice)
 
     def save(self, path: str | Path) -> list[Path]:
         """Writes the document (`.json`), the figure (`.svg`, `.png` or `.html`), or both into a folder.

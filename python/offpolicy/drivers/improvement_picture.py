@@ -5,30 +5,47 @@ Only a bar that lies wholly to the right of the behaviour policy's line speaks f
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 import polars as pl
 
-from offpolicy.drivers.improvement import Improvement, at_least
 from offpolicy.evaluation.plan import BEHAVIOR
+from offpolicy.figures import axis
 
 WIDTH, ROW = 560, 14
 INK, FAINT, PLAIN, CHOSEN = "#333333", "#bbbbbb", "#7c9cb8", "#c2410c"
-#: The axis goes beyond the middle half of all numbers by so many widths of it, at most.
-REACH = 3.0
 TOOLTIP = ("candidate", "value", "std_error", "gain", "gain_error", "score", "episodes", "ess", "verdict", "reason")
 
 
-def picture(result: Improvement) -> alt.LayerChart:
+@dataclass(frozen=True)
+class Choice:
+    """What is drawn of an improvement; `enough` are the levels of verdicts that a winner may have."""
+
+    candidates: pl.DataFrame
+    winner: str
+    estimator: str
+    bound: str
+    against: str
+    require: str
+    enough: tuple[str, ...]
+    threshold: float
+    highest: dict[str, Any] | None
+    behavior_value: float
+    behavior_bound: float | None
+
+
+def picture(result: Choice) -> alt.LayerChart:
     """Candidates in their order: the winner in colour, pale if the verdict bars one, a ring if it has no score."""
     low, high, cut = limits(result)
-    barred = pl.col("score").is_not_null() & ~pl.col("verdict").is_in(at_least(result.require))
+    barred = pl.col("score").is_not_null() & ~pl.col("verdict").is_in(result.enough)
     rows = result.candidates.with_columns(winner=pl.col("candidate") == result.winner, barred=barred)
     scale = alt.Scale(domain=[low, high], nice=False, zero=False)
     charts = alt.layer(*_behavior(result, scale), *_candidates(rows, result, scale))
-    count = result.number_of_candidates
-    said = [f"{count} candidates by {result.estimator}: a bar from the score, {result.bound}, to the {shown(result)}"]
+    said = [
+        f"{rows.height} candidates by {result.estimator}: a bar from the score, {result.bound}, to the {shown(result)}"
+    ]
     said += [f"pale bars have a verdict worse than {result.require}"] if rows["barred"].any() else []
     said += ["bars that reach beyond the axis are cut"] if cut else []
     said += [f"a ring is a {shown(result)} without a score"] if rows["score"].null_count() else []
@@ -50,39 +67,31 @@ def picture(result: Improvement) -> alt.LayerChart:
     return whole
 
 
-def taken(result: Improvement) -> str:
+def taken(result: Choice) -> str:
     """The conclusion in a few words."""
     if result.winner == BEHAVIOR:
         return "the behaviour policy stays"
     return f"{result.winner} is taken"
 
 
-def shown(result: Improvement) -> str:
+def shown(result: Choice) -> str:
     """The column that scores are bounds of."""
     return "gain" if result.against == "difference" else "value"
 
 
-def limits(result: Improvement) -> tuple[float, float, bool]:
+def limits(result: Choice) -> tuple[float, float, bool]:
     """The ends of the axis, and whether a bar goes beyond: a few wild candidates must not hide the others."""
     middle = shown(result)
-    numbers = pl.concat([result.candidates[middle], result.candidates["score"]]).drop_nulls()
     best = result.highest or {}
     own = [result.threshold, best.get(middle), best.get("score")]
-    own += [result.behavior.bound] if result.against == "value" else []
-    must = [number for number in own if number is not None]
-    every = pl.Series([*numbers, *must], dtype=pl.Float64).sort()
-    lower, upper = every[every.len() // 4], every[-1 - every.len() // 4]
-    reach = REACH * (upper - lower)
-    low = min(*must, *every.filter(every >= lower - reach))
-    high = max(*must, *every.filter(every <= upper + reach))
-    margin = 0.03 * (high - low) or 1.0
-    return low - margin, high + margin, bool(every[0] < low or every[-1] > high)
+    own += [result.behavior_bound] if result.against == "value" else []
+    return axis.limits([*result.candidates[middle], *result.candidates["score"]], own)
 
 
-def _behavior(result: Improvement, scale: alt.Scale) -> list[Any]:
+def _behavior(result: Choice, scale: alt.Scale) -> list[Any]:
     """The line that a score must pass."""
     middle = shown(result)
-    text = f"behaviour policy, value {result.behavior.value:.4g}"
+    text = f"behaviour policy, value {result.behavior_value:.4g}"
     at = alt.Chart(pl.DataFrame({middle: [result.threshold], "text": [text]}))
     x = alt.X(f"{middle}:Q", scale=scale)
     return [
@@ -91,7 +100,7 @@ def _behavior(result: Improvement, scale: alt.Scale) -> list[Any]:
     ]
 
 
-def _candidates(rows: pl.DataFrame, result: Improvement, scale: alt.Scale) -> list[Any]:
+def _candidates(rows: pl.DataFrame, result: Choice, scale: alt.Scale) -> list[Any]:
     chosen = alt.when("datum.winner").then(alt.value(CHOSEN))
     colour = chosen.when("datum.barred").then(alt.value(FAINT)).otherwise(alt.value(PLAIN))
     middle = shown(result)

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from offpolicy._util.scalars import is_number
-from offpolicy.drivers.missing import missing_of
+from offpolicy.drivers.arguments import missing_of, read_fitter
 from offpolicy.errors import UsageError
-from offpolicy.extensions import plugins
 from offpolicy.folds import split
 from offpolicy.models.behavior_policy import behavior_policy
-from offpolicy.policies import Mixture as MixedPolicy
+from offpolicy.policies import Mixture
 from offpolicy.protocols import Candidate, ModelFitter, Setting
 
 SPLITS = (0.2, 0.4, 0.6, 0.8)
@@ -25,15 +24,15 @@ ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixtures:
     """The paper's 40 candidates, or those of other splits and rates; one model is fitted for each split.
 
     `behavior` is mixed in: the domain's own, where none is given. One that is to be estimated (see `LoggedDomain`) is
     estimated from D_train too. Without a `fitter`, `improve` gives its own. `maximize=False` makes bad policies, with
     which the paper tries safety.
 
-    >>> from offpolicy.drivers.mixtures import Mixture
-    >>> generator = Mixture(fitter="tabular", splits=(0.5,), alphas=(0.0, 0.5))
+    >>> from offpolicy.drivers.mixtures import Mixtures
+    >>> generator = Mixtures(fitter="tabular", splits=(0.5,), alphas=(0.0, 0.5))
     >>> generator.splits
     (0.5,)
     """
@@ -66,7 +65,7 @@ class Mixture:
             behavior = behavior_policy(self._named(domain), train, domain)
             for alpha in self.alphas:
                 name = f"train {fraction:g}, alpha {alpha:g}"
-                yield Candidate(name, MixedPolicy(best, behavior, alpha), fraction, model)
+                yield Candidate(name, Mixture(best, behavior, alpha), fraction, model)
 
     def missing(self, domain: Setting) -> list[str]:
         """Return all that is missing to make candidates for this domain, in words."""
@@ -74,8 +73,8 @@ class Mixture:
         if self._named(domain) is None:
             lacking.append(
                 f"domain {domain.name!r} has no behavior policy to mix with: name it in LoggedDomain(behavior=...) or "
-                "Mixture(behavior=...), the policy that made the log or how to estimate it ('counts', an op.Grid or a "
-                "classifier)"
+                "op.generator('mixture', behavior=...), the policy that made the log or how to estimate it ('counts', "
+                "an op.Grid or a classifier)"
             )
         return lacking + missing_of(self._fitter(), domain)
 
@@ -83,5 +82,4 @@ class Mixture:
         return getattr(domain, "behavior", None) if self.behavior is None else self.behavior
 
     def _fitter(self) -> ModelFitter:
-        fitter = "tabular" if self.fitter is None else self.fitter
-        return plugins.fitter(fitter) if isinstance(fitter, str) else fitter
+        return read_fitter("tabular" if self.fitter is None else self.fitter)

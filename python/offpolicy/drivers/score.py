@@ -9,33 +9,124 @@ evaluated on: the value of trajectory i less its return. Where rewards are costs
 weights vanish, for costs that nobody is seen to pay look spared. A gain is therefore made of rewards counted from the
 lowest, a: aΓ + Σ_t γ^{t−1} c_t (r_t − a), which is `dr-bsl` with the baseline a and has the same expectation.
 Finite-sample bounds need no such care: they hold as they are.
+
+Lower bounds, by which candidates are compared, are
+
+    V − C σ                        σ the standard error: below the true value with probability Φ(C), if V is normal
+    the bound of an interval       from below alone, of level 1−δ
+
+or the same of a gain, V − V(π0), in the place of V. The best of m bounds is wrong more often than one bound is. By
+Bonferroni all m hold at once with probability
+
+    at least max(0, 1 − m δ),    δ = Φ(−C) for V − Cσ
+
+whatever the candidates have in common, where each holds with probability 1 − δ. A finite-sample bound does. One of the
+normal law does in the limit of many trajectories: docs/results/improvement has how often it did in finite samples.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from statistics import NormalDist
 from typing import Any
 
-import polars as pl
-
+from offpolicy import intervals
 from offpolicy._util.probabilities import Tally
-from offpolicy.annotation.annotate import annotate
-from offpolicy.annotation.annotated_logs import remember, tallies_of
-from offpolicy.annotation.side_by_side import values_of
-from offpolicy.annotation.transition_ratio import unknown_ratio
-from offpolicy.drivers.lower_bound import LowerBound
+from offpolicy._util.scalars import at_least_0, is_number
+from offpolicy.drivers.arguments import read_fitter
+from offpolicy.drivers.split_log import Sides
+from offpolicy.errors import UsageError
+from offpolicy.evaluation.bounds import Bounds
+from offpolicy.evaluation.difference import Difference
+from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.estimators import NEEDS
 from offpolicy.evaluation.evaluate import evaluate
-from offpolicy.evaluation.passes import ProgressFunction
+from offpolicy.evaluation.options import ProgressFunction
 from offpolicy.evaluation.result import Evaluation
 from offpolicy.evaluation.verdict import Verdict
-from offpolicy.extensions import plugins
-from offpolicy.folds import split
-from offpolicy.logs.columns import Columns, PolicyColumns
-from offpolicy.policies import Mixture
-from offpolicy.protocols import Candidate, ModelFitter, Policy, Setting, ValueModel
+from offpolicy.intervals import Interval
+from offpolicy.intervals.rounding import no_spread
+from offpolicy.logs.columns import PolicyColumns
+from offpolicy.protocols import Candidate, ModelFitter, Setting, ValueModel
+
+CAUTION, CONFIDENCE = 1.0, 0.95
+NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """V − Cσ where `caution` is C, otherwise the lower bound by the interval `method`; δ is how often it may fail.
+
+    `symbol` is what a table calls the quantity that is bounded: the value V, or the gain.
+
+    >>> from offpolicy.drivers.score import LowerBound
+    >>> bound = LowerBound.chosen(caution=2.0)
+    >>> print(bound, round(bound.confidence, 4), round(bound.corrected(10), 4))
+    V - 2σ 0.9772 0.7725
+    """
+
+    caution: float | None
+    method: str | None
+    delta: float
+    bounds: Bounds | None = None
+    symbol: str = "V"
+
+    @classmethod
+    def chosen(
+        cls,
+        caution: float | None = None,
+        method: str | None = None,
+        confidence: float | None = None,
+        bounds: Bounds | None = None,
+        symbol: str = "V",
+    ) -> LowerBound:
+        """The bound that the arguments of `improve` ask for."""
+        if method is None:
+            if confidence is not None or bounds is not None:
+                what = "bounds are" if confidence is None else "confidence is"
+                raise UsageError(f'{what} for the lower end of an interval: name it, as in interval="t"')
+            c = CAUTION if caution is None else at_least_0("caution", caution)
+            return cls(c, None, NORMAL.cdf(-c), symbol=symbol)
+        if caution is not None:
+            raise UsageError("give caution=, the C of V − Cσ, or interval=, not both")
+        level = CONFIDENCE if confidence is None else confidence
+        if not (is_number(level) and 0.5 < level < 1):
+            raise UsageError(f"confidence of a lower bound must be above 0.5 and below 1, not {level!r}")
+        intervals.check(method, level, "lower")
+        return cls(None, method, 1 - level, bounds, symbol)
+
+    def __str__(self) -> str:
+        """How a table calls it."""
+        if self.caution is None:
+            return f"{self.confidence:.4g} {self.method} bound"
+        return f"{self.symbol} - {self.caution:g}σ"
+
+    @property
+    def confidence(self) -> float:
+        """How often one bound alone holds."""
+        return 1 - self.delta
+
+    def corrected(self, candidates: int) -> float:
+        """How often, at least, the bounds of all candidates hold at once."""
+        return max(0.0, 1 - candidates * self.delta)
+
+    def of(self, estimate: Estimate | Difference) -> Interval:
+        """The bound as `low` of an interval without an upper end; None there, with a `reason`, where it has none."""
+        if self.caution is None:
+            return estimate.interval(self.confidence, self.method, self.bounds, side="lower")
+        value, error = estimate.value, estimate.std_error
+        without = Interval(None, None, str(self), "asymptotic", self.confidence, side="lower")
+        if estimate.withheld is not None or value is None or error is None:
+            return replace(without, reason=estimate.withheld or "a single trajectory has no standard error")
+        if self.caution > 0 and (unknown := no_spread(estimate)) is not None:
+            return replace(without, reason=unknown)
+        low = value - self.caution * error
+        if not math.isfinite(low):
+            return replace(without, reason=f"{self} is beyond the range of f64")
+        return replace(without, low=low, assumptions={"caution": self.caution, "std_error": error})
 
 
 @dataclass(frozen=True)
@@ -99,12 +190,13 @@ class Scoring:
         return self.train_fraction if alone and self._modelled else candidate.train_fraction
 
     def _split(self, fraction: float, candidates: list[Candidate], bound: LowerBound) -> Iterator[Score]:
-        train, test = split(self.log, fraction)
-        lacking = _lacking(fraction, train, test)
+        threads = self.settings["threads"]
+        sides = Sides.by_fraction(self.log, fraction, self.domain, self.first_step, threads)
+        lacking = sides.lacking(fraction)
         if lacking is not None:
             yield from (Score(candidate, fraction, reason=lacking) for candidate in candidates)
             return
-        ev = self._evaluate(train, test, candidates)
+        ev = self._evaluate(sides, candidates)
         self.tally.add(ev.repairs.get("renormalised", 0))
         for candidate in candidates:
             estimate = ev[candidate.name, self.estimator]
@@ -125,15 +217,13 @@ class Scoring:
                 reason=low.reason,
             )
 
-    def _evaluate(self, train: Any, test: Any, candidates: list[Candidate]) -> Evaluation:
+    def _evaluate(self, sides: Sides, candidates: list[Candidate]) -> Evaluation:
         """All candidates of a split in one scan."""
-        states = Columns.of(self.domain)
-        known = self.domain if self.transition_ratio else None
-        annotated = Annotated(test, states, self.first_step, self.settings["threads"], known)
+        annotated = sides.growing(self.domain if self.transition_ratio else None)
         targets = [annotated.probability(candidate.policy) for candidate in candidates]
         columns = [PolicyColumns(target_prob=target) for target in targets]
         if self._modelled:
-            values = annotated.values(self._values(train, candidates), self._modelled)
+            values = annotated.values(self._values(sides, candidates), self._modelled)
             columns = [replace(mine, **names) for mine, names in zip(columns, values, strict=True)]
         policies = {candidate.name: mine for candidate, mine in zip(candidates, columns, strict=True)}
         estimators, settings = [self.estimator], self.settings
@@ -141,78 +231,14 @@ class Scoring:
             estimators, settings = [*estimators, self._gained_by], {**settings, "baseline": self.floor}
         return evaluate(annotated.log, estimators=estimators, policies=policies, paired=True, **settings)
 
-    def _values(self, train: Any, candidates: list[Candidate]) -> list[ValueModel]:
+    def _values(self, sides: Sides, candidates: list[Candidate]) -> list[ValueModel]:
         """Q̂ of each candidate, by its own model of D_train or by one that is fitted for all that have none."""
         if any(candidate.model is None for candidate in candidates):
-            fitter = plugins.fitter(self.fitter) if isinstance(self.fitter, str) else self.fitter
-            fitted = fitter.fit(train, self.domain)
+            fitted = sides.fit(read_fitter(self.fitter))
         models = [fitted if candidate.model is None else candidate.model for candidate in candidates]
         found: dict[int, ValueModel] = {}
         for model in {id(model): model for model in models}.values():
             mine = [i for i, other in enumerate(models) if other is model]
             policies = [candidates[i].policy for i in mine]
-            found |= zip(mine, values_of(model, policies, self.domain.horizon, self.domain.discount), strict=True)
+            found |= zip(mine, sides.values(model, policies), strict=True)
         return [found[i] for i in range(len(candidates))]
-
-
-@dataclass
-class Annotated:
-    """A log that grows columns as they are asked for; each policy is asked once."""
-
-    log: Any
-    columns: Columns
-    first_step: int
-    threads: int | None
-    domain: Setting | None  # whose P makes P̂/P
-    probabilities: dict[int, str] = field(default_factory=dict)
-    added: int = 0
-
-    def probability(self, policy: Policy) -> str:
-        """The column of π(a|s). Mixtures of mixtures may be deeper than the stack: what waits is in a list."""
-        known, waiting = self.probabilities, [policy]
-        while waiting:
-            asked = waiting.pop()
-            if id(asked) in known:
-                continue
-            parts = [asked.behavior, asked.policy] if isinstance(asked, Mixture) else []
-            if missing := [part for part in parts if id(part) not in known]:
-                waiting += [asked, *missing]
-                continue
-            known[id(asked)] = column = self._new("target_prob")
-            if isinstance(asked, Mixture):
-                ours, theirs = pl.col(known[id(asked.policy)]), pl.col(known[id(asked.behavior)])
-                mixed = self.log.with_columns(((1 - asked.alpha) * ours + asked.alpha * theirs).alias(column))
-                self.log = remember(mixed, *tallies_of(self.log))
-            else:
-                self._annotate(policy=asked, into=PolicyColumns(target_prob=column))
-        return known[id(policy)]
-
-    def values(self, models: Sequence[ValueModel], roles: Sequence[str]) -> list[dict[str, Any]]:
-        """The columns of what models say, by role, and P̂/P for R̂ where it is known; all are looked up at once."""
-        known = {True: [*roles, "transition_ratio"], False: list(roles)}
-        ratio = ["r_hat" in roles and unknown_ratio(self.domain, model) is None for model in models]
-        new: list[dict[str, Any]] = [{role: self._new(role) for role in known[has]} for has in ratio]
-        domain = self.domain if any(ratio) else None
-        self._annotate(model=models, into=[PolicyColumns(**names) for names in new], domain=domain)
-        return new
-
-    def _annotate(self, **what: Any) -> None:
-        shared: dict[str, Any] = {"columns": self.columns, "first_step": self.first_step, "threads": self.threads}
-        self.log = annotate(self.log, **what, **shared)
-
-    def _new(self, role: str) -> str:
-        self.added += 1
-        return f"__{role}_{self.added}__"
-
-
-def _lacking(fraction: float, train: Any, test: Any) -> str | None:
-    """Why a split is of no use."""
-    if fraction > 0 and _is_empty(train):
-        return f"no episode is in the first {fraction:g} of the log, to train on"
-    if _is_empty(test):
-        return f"no episode is in the log beyond its first {fraction:g}, to evaluate on"
-    return None
-
-
-def _is_empty(log: Any) -> bool:
-    return bool(log.lazy().head(1).collect().is_empty())

@@ -1,13 +1,17 @@
-"""A log in parts by a hash of the episode's id, under the default names of its columns.
+"""A log that is split by episode: models are fitted to one side, and annotate the other, which is then evaluated.
 
-A frame stays in memory. Of everything else a part is a query, and what is added to it goes to temporary Parquet files,
-one for each piece of the log, so that memory is bounded and an episode may still be cut into files in any order.
+`Sides` are the two sides of one split, for whoever has made it: `improve` by a fraction of the episodes, `compare` and
+the paper's experiments by their order. `SplitLog` is a whole log in several parts by a hash of the episode's id, under
+the default names of its columns, as `cross_fit` needs it: each part is once the side that is evaluated.
+
+A frame stays in memory. Of everything else a side is a query, and what is added to a part goes to temporary Parquet
+files, one for each piece of the log, so that memory is bounded and an episode may still be cut into files in any order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeAlias
 
@@ -19,12 +23,14 @@ from offpolicy._util import polars_calls
 from offpolicy._util.scratch import ScratchFolder
 from offpolicy.annotation.annotate import annotate
 from offpolicy.annotation.annotated_logs import tallies_of
-from offpolicy.errors import UsageError
-from offpolicy.folds import expression, fold_of, share_of
+from offpolicy.annotation.growing import GrowingLog
+from offpolicy.errors import BadLogError, UsageError
+from offpolicy.folds import expression, fold_of, share_of, split
 from offpolicy.logs.columns import ESTIMATED, SCORE, WRITTEN, Columns, PolicyColumns
 from offpolicy.logs.sources import FrameSource, ParquetSource, Source
+from offpolicy.logs.steps import counted_from, smallest_step, steps_of
 from offpolicy.logs.successors import logged_successors
-from offpolicy.protocols import Policy, Setting, ValueModel
+from offpolicy.protocols import Model, ModelFitter, Policy, Setting, ValueModel, values_of
 
 Frame: TypeAlias = pl.DataFrame | pl.LazyFrame
 Stored: TypeAlias = list[pl.DataFrame] | list[str]
@@ -34,6 +40,75 @@ PART = "__offpolicy_part__"
 #: Roles whose columns are found under their default names from here on; `behavior_prob` keeps its own, which tells
 #: whether it was estimated.
 ROLES = ("episode", "step", "reward", "action", "terminal", "truncated")
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Two logs without an episode in common: `train`, which models are fitted to, and `test`, which they annotate.
+
+    >>> import offpolicy as op
+    >>> from offpolicy.testing import Walk
+    >>> walk = Walk()
+    >>> log = walk.simulate(walk.behavior, 100, seed=0)
+    >>> sides = Sides.by_fraction(log, 0.5, walk)
+    >>> values = sides.values(sides.fit(op.fitter("tabular")), [walk.behavior])
+    >>> sides.annotated([op.PolicyColumns(q_hat="q", v_hat="v")], values=values).columns[-2:]
+    ['q', 'v']
+    """
+
+    train: Any
+    test: Any
+    domain: Setting
+    first_step: int | None = None  # None: as the smallest step of `test` says
+    threads: int | None = None
+
+    @classmethod
+    def by_fraction(
+        cls, log: Any, fraction: float, domain: Setting, first_step: int | None = None, threads: int | None = None
+    ) -> Sides:
+        """Fit to the first episodes by a hash of their ids, up to a fraction, and evaluate the others."""
+        train, test = split(log, fraction)
+        return cls(train, test, domain, first_step, threads)
+
+    @classmethod
+    def by_episodes(cls, log: pl.DataFrame, start: int, end: int, domain: Setting, threads: int | None = None) -> Sides:
+        """Evaluate episodes number `start` to `end` - 1 of a simulated log, and fit to the others."""
+        inside = pl.col("episode").is_between(start, end, closed="left")
+        return cls(log.filter(~inside), log.filter(inside), domain, threads=threads)
+
+    def lacking(self, fraction: float) -> str | None:
+        """Return why a split at this fraction is of no use."""
+        if fraction > 0 and _is_empty(self.train):
+            return f"no episode is in the first {fraction:g} of the log, to train on"
+        if _is_empty(self.test):
+            return f"no episode is in the log beyond its first {fraction:g}, to evaluate on"
+        return None
+
+    def fit(self, fitter: ModelFitter) -> Model:
+        """Fit a model to `train`; a problem is told by episode and step, for its row is not that of the whole log."""
+        try:
+            return fitter.fit(self.train, self.domain)
+        except BadLogError as error:
+            raise BadLogError([replace(p, file=None, row=None) for p in error.problems], error.found) from None
+
+    def values(self, model: Model, policies: Sequence[Policy]) -> list[ValueModel]:
+        """Return Q̂, V̂ and R̂ of each policy, for the horizon and discount of the domain."""
+        return values_of(model, policies, self.domain.horizon, self.domain.discount)
+
+    def annotated(
+        self,
+        into: PolicyColumns | Sequence[PolicyColumns],
+        policy: Policy | Sequence[Policy] | None = None,
+        values: Sequence[ValueModel] | None = None,
+        transitions: Setting | None = None,
+    ) -> Any:
+        """Return `test` with what policies and values say of it; P of the domain `transitions` makes P̂/P."""
+        columns = Columns.of(self.domain)
+        return annotate(self.test, policy, values, columns, into, self.first_step, self.threads, transitions)
+
+    def growing(self, transitions: Setting | None) -> GrowingLog:
+        """Return `test` as a log that is annotated step by step; P of the domain `transitions` makes P̂/P."""
+        return GrowingLog(self.test, Columns.of(self.domain), self.first_step, self.threads, transitions)
 
 
 @dataclass(frozen=True)
@@ -54,8 +129,8 @@ class Parts:
         return cls(2, lambda ids: np.where(share_of(ids, seed) < fraction, TRAIN, TEST))
 
 
-class PartedLog:
-    """A log whose every row has its part."""
+class SplitLog:
+    """A log in which every row has its part."""
 
     def __init__(
         self, source: Source, columns: Columns, domain: Setting, parts: Parts, beside: Sequence[str] = ()
@@ -64,8 +139,8 @@ class PartedLog:
         self.source, self.domain, self.states = source, domain, tuple(domain.state_columns)
         ids = columns.need("episode", source.columns)
         added = [*default_names(columns, domain, source.columns), expression(ids, parts.of, pl.Int64).alias(PART)]
-        if isinstance(source, FrameSource):
-            self.whole: Frame = source.frame.with_columns(added).drop(columns.unread, strict=False)
+        if (frame := source.in_memory) is not None:
+            self.whole: Frame = frame.with_columns(added).drop(columns.unread, strict=False)
             self.pieces: list[Frame] = [self.whole]
         else:
             whole, *pieces = (
@@ -90,7 +165,7 @@ class PartedLog:
     @cached_property
     def first_step(self) -> int:
         """How the first step of an episode is numbered."""
-        return int(self.whole.lazy().select(pl.col("step").min()).collect(engine="streaming").item())
+        return counted_from(smallest_step(steps_of(self.whole.lazy(), "step")))
 
     @cached_property
     def episodes(self) -> dict[int, int]:
@@ -98,9 +173,10 @@ class PartedLog:
         first = self.whole.lazy().filter(pl.col("step") == self.first_step)
         return dict(sorted(first.group_by(PART).len().collect(engine="streaming").iter_rows()))
 
-    def others(self, part: int) -> Frame:
-        """The log of all parts but one."""
-        return self.whole.filter(pl.col(PART) != part).drop(PART)
+    def sides(self, part: int, threads: int | None = None) -> Sides:
+        """One part, to evaluate, and all others, to fit to."""
+        train, test = self.whole.filter(pl.col(PART) != part).drop(PART), self.whole.filter(pl.col(PART) == part)
+        return Sides(train, test, self.domain, self.first_step, threads)
 
     def estimated(self, columns: Sequence[pl.Expr]) -> None:
         """Take these columns for those that tell of an estimated π0; they are kept, with the action."""
@@ -109,23 +185,19 @@ class PartedLog:
         before = [name for name in self.kept if name != SCORE]
         self.kept = list(dict.fromkeys([*before, *names, "action"]))
 
-    def annotated(
+    def stored(
         self,
         part: int,
+        sides: Sides,
         policies: Mapping[str, Policy],
-        models: Sequence[ValueModel],
+        values: Sequence[ValueModel],
         into: Mapping[str, PolicyColumns],
-        threads: int | None,
     ) -> Stored:
-        """The rows of a part with what policies and models say of them, piece by piece.
+        """The rows of a part with what policies and values say of them, piece by piece.
 
         With P̂/P, an episode may be cut into pieces only where the log has columns of the next state.
         """
-        columns, targets, outputs = (
-            Columns(state=self.states),
-            list(policies.values()),
-            [into[name] for name in policies],
-        )
+        targets, outputs = list(policies.values()), [into[name] for name in policies]
         names = [*self.kept, *(name for each in into.values() for name in written(each))]
         frames: list[pl.DataFrame] = []
         paths: list[str] = []
@@ -133,7 +205,7 @@ class PartedLog:
         domain, pieces = (self.domain, self._with_successors()) if ratio else (None, self.pieces)
         for number, piece in enumerate(pieces):
             rows: Any = piece.with_columns(self.added).filter(pl.col(PART) == part)
-            made = annotate(rows, targets, models, columns, outputs, self.first_step, threads, domain)
+            made = replace(sides, test=rows).annotated(outputs, targets, values, domain)
             rows = made.select(names)
             if isinstance(rows, pl.DataFrame):
                 frames.append(rows)
@@ -175,6 +247,10 @@ def default_names(columns: Columns, domain: Setting, available: list[str]) -> li
         pairs = ((ours, theirs), (f"next_{ours}", f"next_{theirs}"))
         renamed |= {name: column for name, column in pairs if name != column and column in available}
     return [polars_calls.column(column).alias(name) for name, column in renamed.items()]
+
+
+def _is_empty(log: Any) -> bool:
+    return bool(log.lazy().head(1).collect().is_empty())
 
 
 def written(columns: PolicyColumns) -> list[str]:

@@ -12,11 +12,9 @@ of the estimation (see `std_errors`), and of Ḡ: no difference has a larger one
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from offpolicy import intervals
+from offpolicy import _core, intervals
 from offpolicy.evaluation.bounds import Bounds, Range, Terms
 from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.estimators import BLENDED
@@ -51,7 +49,7 @@ class Difference:
 
     @classmethod
     def of(
-        cls, estimate: Estimate, against: str, found: Mapping[str, Any] | None, other_error: float | None
+        cls, estimate: Estimate, against: str, found: _core.DifferenceOutcome | None, other_error: float | None
     ) -> Difference:
         """Read what the core found; what only rounding makes different from 0 is 0, as for a policy and itself.
 
@@ -64,11 +62,10 @@ class Difference:
                 why = "is not known, for it has no values of single trajectories"
             reason = estimate.withheld or f"the difference of {estimate.estimator} from the mean return {why}"
             return cls(*about, None, None, estimate.episodes, estimate, None, reason)
-        value, error = found["value"]["value"], found["std_error"]
-        std_error = None if error is None else error["value"]
-        extremes = None if found["extremes"] is None else range_of(*found["extremes"])
+        value, error, extremes = found.value.value, found.std_error, found.extremes
+        std_error = None if error is None else error.value
         withheld: str | None = estimate.withheld
-        if value is None or (error is not None and std_error is None and error["log10"] > 0):
+        if value is None or (error is not None and std_error is None and (error.log10 or 0.0) > 0):
             withheld = withheld or f"the difference of {estimate.estimator} from the mean return is beyond f64"
         elif max(abs(value), std_error or 0.0) <= SLACK * _scale(estimate, value):
             value, std_error = 0.0, None if error is None else 0.0
@@ -150,8 +147,3 @@ def _scale(estimate: Estimate, difference: float) -> float:
     guess = abs(terms.baseline or 0.0) * steps if estimate.estimator == "dr-bsl" else 0.0
     seen = (abs(number) for number in estimate.extremes or ())
     return max(abs(value), abs(value - difference), guess, *seen)
-
-
-def range_of(least: float | None, largest: float | None) -> Range:
-    """Return the extremes that the core found; what is null in JSON is beyond f64."""
-    return -math.inf if least is None else least, math.inf if largest is None else largest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from offpolicy import intervals
@@ -144,17 +145,22 @@ class Estimate:
             **options,
         )
 
+    @cached_property
+    def own_interval(self) -> Interval:
+        """The interval of the evaluation, made when it is first asked for."""
+        return self.interval()
+
     @property
     def reason(self) -> str | None:
         """Why a number is missing, or what to know about the interval."""
-        return self.interval().reason
+        return self.own_interval.reason
 
     @property
     def low(self) -> float | None:
         """Lower end of the evaluation's interval."""
-        return self.interval().low
+        return self.own_interval.low
 
     @property
     def high(self) -> float | None:
         """Upper end of the evaluation's interval."""
-        return self.interval().high
+        return self.own_interval.high

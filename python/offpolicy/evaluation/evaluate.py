@@ -1,27 +1,37 @@
-"""From a log to estimates: one scan, or two where a standard error needs the normalisers first."""
+"""From a log to estimates: one scan, or two where a standard error needs the normalisers first.
+
+    open → plan → prepare → first pass → mend → second pass → build
+
+Each step is a function below `evaluate`, in this order.
+"""
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from offpolicy import _core, intervals
-from offpolicy._util import scalars
+from offpolicy import _core
 from offpolicy._util.polars_calls import naming_the_log
 from offpolicy._util.probabilities import renormalised
 from offpolicy.annotation.annotated_logs import Counting
-from offpolicy.diagnostics import BY_STEP, Diagnostics
-from offpolicy.errors import MemoryLimitError, OffPolicyError, UsageError
-from offpolicy.evaluation.bounds import Bounds, Terms
+from offpolicy.diagnostics import Diagnostics
+from offpolicy.errors import OffPolicyError
+from offpolicy.evaluation.bounds import Bounds, Range, Terms
 from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate, IntervalSettings
-from offpolicy.evaluation.estimators import BLENDED, WEIGHTED, check_ids
-from offpolicy.evaluation.memory import limit
-from offpolicy.evaluation.passes import MapFunction, ProgressFunction, Scanner
-from offpolicy.evaluation.plan import BEHAVIOR, Plan, Settings, choose_estimators, find_policies, left_out
+from offpolicy.evaluation.estimators import WEIGHTED
+from offpolicy.evaluation.options import (
+    MapFunction,
+    Options,
+    ProgressFunction,
+    check_cluster,
+    check_continuing,
+    check_types,
+)
+from offpolicy.evaluation.passes import Scanner
+from offpolicy.evaluation.plan import BEHAVIOR, Plan, left_out
+from offpolicy.evaluation.planning import check_baseline, for_one_pass, make_plan
 from offpolicy.evaluation.result import Evaluation, build
 from offpolicy.evaluation.std_errors import by_cluster, scored_log, with_estimated_behavior
 from offpolicy.logs.clusters import SOMEBODY, Clusters, hints
@@ -31,6 +41,8 @@ from offpolicy.logs.sort import tidy
 from offpolicy.logs.sources import Source, open_log
 from offpolicy.logs.trajectories import Samples
 from offpolicy.logs.truncation import Cut, check_mended, mend, with_checks
+
+__all__ = ["NoWeightError", "check_cluster", "check_continuing", "check_types", "evaluate"]
 
 
 @naming_the_log
@@ -134,149 +146,226 @@ def evaluate(
     >>> abs(ev["dr"].value - op.demo_value()) < 3 * ev["dr"].std_error
     True
     """
-    intervals.check(interval, confidence)
-    scalars.choice("order", order, ("sorted", "any"))
-    scalars.choice("dedupe", dedupe, (None, "identical"))
-    passes = scalars.whole("passes", passes, 1, limit=2)
-    threads, batch_rows = scalars.threads(threads), scalars.size("batch_rows", batch_rows)
-    check_types(columns, policies, bounds)
-    settings = Settings(discount, horizon, baseline, density, truncation)
-    discount, horizon, baseline, density = settings.discount, settings.horizon, settings.baseline, settings.density
-    diagnostics, paired = scalars.flag("diagnostics", diagnostics), scalars.flag("paired", paired)
-    continuing = scalars.flag("continuing", continuing)
-    check_cluster(cluster, passes)
-    check_paired(paired, cluster, truncation)
-    most = limit(memory)
-    check_continuing(continuing, discount, bounds)
-    counting = Counting.of(log)
-    source = open_log(log)
-    columns = (columns or Columns()).with_estimates(source.columns)
-    asked, named = columns, policies
-    if (logs := LogRatios.of(source.columns, columns, policies)) is not None:
-        columns, policies = logs.columns, logs.policies
-    available = [*source.columns, *(logs.pairs if logs else [])]
-    plan = make_plan(available, columns, policies, settings, estimators)
-    plan = replace(plan, diagnostics=diagnostics, paired=paired, memory=most)
-    _check_baseline(plan)
-    repairs: dict[str, Any] = {}
-    remarks = [] if estimators is not None else left_out(plan)
-    estimated = plan.estimated
-    if passes == 1:
-        plan = _for_one_pass(plan, estimators is not None, remarks)
-    files = source.files()
-    if logs is not None:
-        source = logs.written(source, asked, [*plan.names(), *_beside(source, plan, cluster)], density)
-    if order == "any" or dedupe:
-        names = [*plan.names(), *_beside(source, plan, cluster)]
-        source, removed = tidy(source, list(dict.fromkeys(names)), plan.columns, dedupe == "identical")
-        repairs["sorted"] = True
-        if dedupe:
-            repairs["duplicates_removed"] = removed
-            remarks.append(f"{removed} repeated rows were dropped")
-    scanner = Scanner(source, threads or os.cpu_count() or 1, batch_rows, map, progress, plan, passes)
-    first = scanner.scan(with_checks(plan), "first", None)
-    if counting.rows:
-        repairs["renormalised"] = counting.rows
-        remarks += renormalised(counting.rows)
-    clusters = None if cluster is None else Clusters.read(source, plan.columns, cluster, first.episodes)
-    remarks += _about_clusters(source, plan, clusters, passes)
-    taken = None
-    if truncation and first.truncated:
-        cut, beside = Cut(first.truncated, first.shortest_truncated or 0), _beside(source, plan, cluster)
-        with source.unchanged():
-            mended = mend(source, plan, cut, estimators is not None, beside)
-        repairs |= mended.repairs
-        remarks += mended.remarks
-        taken = mended.taken
-        if mended.source is not source:
-            plan = mended.plan
-            before = scanner.reading
-            scanner = Scanner(mended.source, scanner.threads, batch_rows, map, progress, plan, passes)
-            first = scanner.scan(plan, "first", None)
-            check_mended(before, scanner.reading, plan, source.name)
-    if estimators is None:
-        plan, first = _without_dead_policies(scanner, plan, first, remarks)
-    names = [BEHAVIOR, *(policy.name for policy in plan.policies)]
-    normalisers = _normalisers(first, names)
-    again = first.needs_second_pass and passes == 2
-    second = scanner.scan(plan.second(), "second", normalisers) if again else None
-    outcome = _outcome(first, normalisers, second)
-    shortest, longest_seen = outcome["lengths"][0][0], horizon is None
-    terms = Terms(discount, outcome["horizon"], baseline, longest_seen, shortest=shortest, mended=taken)
-    samples = Samples(
-        scanner.again, scanner.source, plan, normalisers, clusters, passes, scanner.crossing, scanner.reading
+    options = Options(
+        discount=discount,
+        estimators=estimators,
+        columns=columns,
+        policies=policies,
+        horizon=horizon,
+        confidence=confidence,
+        interval=interval,
+        baseline=baseline,
+        cluster=cluster,
+        map=map,
+        progress=progress,
+        threads=threads,
+        bounds=bounds,
+        density=density,
+        order=order,
+        dedupe=dedupe,
+        truncation=truncation,
+        batch_rows=batch_rows,
+        passes=passes,
+        diagnostics=diagnostics,
+        paired=paired,
+        continuing=continuing,
+        memory=memory,
     )
-    beyond = bounds.remainder(terms) if continuing and bounds is not None else None
-    if beyond is not None:
-        remarks.append(_goes_on(outcome["horizon"], *beyond))
-    ratios = {policy.name for policy in plan.policies if "transition_ratio" in policy.models}
-    found, notes = build(
-        outcome,
-        names,
-        lambda policy, _: policy != BEHAVIOR or plan.mc,
-        estimators is not None,
-        lambda policy: replace(terms, transition_ratio=policy in ratios, estimated=estimated and policy != BEHAVIOR),
-        IntervalSettings(confidence, interval, bounds),
-        samples,
-    )
-    if clusters is not None:
-        found = by_cluster(found, samples)
-    if estimated:
-        found, remark = with_estimated_behavior(found, samples, scored_log(plan, samples, outcome["steps"]), passes)
-        remarks.append(remark)
+    story, counting = Story(), Counting.of(log)
+    opened = _open(log, options)
+    plan = _plan(opened, options, story)
+    files, source = opened.source.files(), _prepare(opened, plan, options, story)
+    read = _first_pass(source, plan, options, story, counting)
+    read = _mend(read, options, story)
+    if not options.explicit:
+        read = _without_dead_policies(read, story)
+    outcome = _second_pass(read, options)
+    estimates, samples, beyond = _build(outcome, read, opened, options, story)
     source.check_unchanged()
+    names = read.plan.policy_names
     return Evaluation(
-        estimates=found,
+        estimates=estimates,
         details=Diagnostics(outcome, dict(enumerate(names[1:], start=1))),
-        episodes=outcome["episodes"],
-        steps=outcome["steps"],
-        horizon=outcome["horizon"],
-        repairs=repairs,
-        notes=remarks + notes,
-        settings={
-            "discount": discount,
-            "estimators": list(dict.fromkeys(estimate.estimator for estimate in found)),
-            "horizon": horizon,
-            "confidence": confidence,
-            "interval": interval,
-            "baseline": baseline,
-            "cluster": cluster,
-            "density": density,
-            "order": order,
-            "dedupe": dedupe,
-            "truncation": truncation,
-            "passes": passes,
-            "diagnostics": diagnostics,
-            "paired": paired,
-            "continuing": continuing,
-            "columns": asdict(asked),
-            "behavior": "estimated" if estimated else "logged",
-            "policies": None if named is None else {name: asdict(chosen) for name, chosen in named.items()},
-            "bounds": None if bounds is None else asdict(bounds),
-        },
+        episodes=outcome.episodes,
+        steps=outcome.steps,
+        horizon=outcome.horizon,
+        repairs=story.repairs,
+        notes=story.notes,
+        settings=options.record([each.estimator for each in estimates], opened.columns, opened.plan.estimated),
         sources=files,
         version=_core.__version__,
         samples=samples,
-        paired=_paired(found, outcome, names) if paired else None,
+        paired=_paired(estimates, outcome, names) if options.paired else None,
         horizon_bias=beyond,
     )
 
 
-def _check_baseline(plan: Plan) -> None:
-    """Refuse a table over the horizon that memory does not hold: `dr-bsl` makes it before the log is read."""
-    horizon, asked = plan.settings.horizon, plan.settings.baseline is not None
-    if asked and horizon is not None and plan.memory is not None and 8 * horizon > plan.memory:
-        raise MemoryLimitError(8 * horizon, plan.memory, horizon, 1)
+@dataclass
+class Story:
+    """What a result tells beside its numbers: repairs of the log, and notes."""
+
+    repairs: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
-def check_continuing(continuing: bool, discount: float, bounds: Bounds | None) -> None:
-    """Refuse to bound what follows after the horizon without a discount below 1 and a range of rewards."""
-    if continuing and discount >= 1:
-        raise UsageError(f"continuing=True needs a discount below 1, not {discount:g}: later rewards have no bound")
-    if continuing and bounds is None:
-        raise UsageError(
-            "continuing=True needs bounds=Bounds(reward=...), the range of a reward, to bound what follows"
-        )
+@dataclass(frozen=True)
+class Opened:
+    """A log, its columns as they were named, and all that could be computed of it."""
+
+    source: Source
+    columns: Columns
+    log_ratios: LogRatios | None
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class Read:
+    """What the first pass has read: the sums of the log, and the plan and the log to go on with."""
+
+    scanner: Scanner
+    plan: Plan
+    whole: _core.Whole
+    clusters: Clusters | None
+    #: What was taken for rewards that truncated episodes lack.
+    taken: str | None = None
+
+
+def _open(log: Any, options: Options) -> Opened:
+    """Open the log, and find the policies and estimators that its columns allow."""
+    source = open_log(log)
+    named = (options.columns or Columns()).with_estimates(source.columns)
+    columns, policies, available = named, options.policies, source.columns
+    if (log_ratios := LogRatios.of(source.columns, named, policies)) is not None:
+        columns, policies = log_ratios.columns, log_ratios.policies
+        available = [*available, *log_ratios.pairs]
+    plan = make_plan(available, columns, policies, options.settings, options.estimators)
+    plan = replace(plan, diagnostics=options.diagnostics, paired=options.paired, memory=options.most_bytes)
+    check_baseline(plan)
+    return Opened(source, named, log_ratios, plan)
+
+
+def _plan(opened: Opened, options: Options, story: Story) -> Plan:
+    """Return what is computed of the log, which is less where it is read only once."""
+    if not options.explicit:
+        story.notes += left_out(opened.plan)
+    return for_one_pass(opened.plan, options.explicit, story.notes) if options.passes == 1 else opened.plan
+
+
+def _prepare(opened: Opened, plan: Plan, options: Options, story: Story) -> Source:
+    """Write ratios of log-probabilities beside the log, and sort it, where that is needed."""
+    source = opened.source
+    if opened.log_ratios is not None:
+        names = [*plan.names(), *_beside(source, plan, options.cluster)]
+        source = opened.log_ratios.written(source, opened.columns, names, options.density)
+    if options.order == "any" or options.dedupe:
+        names = [*plan.names(), *_beside(source, plan, options.cluster)]
+        source, removed = tidy(source, list(dict.fromkeys(names)), plan.columns, options.dedupe == "identical")
+        story.repairs["sorted"] = True
+        if options.dedupe:
+            story.repairs["duplicates_removed"] = removed
+            story.notes.append(f"{removed} repeated rows were dropped")
+    return source
+
+
+def _first_pass(source: Source, plan: Plan, options: Options, story: Story, counting: Counting) -> Read:
+    """Read the log for the first time, and the clusters that its episodes come in."""
+    scanner = _scanner(source, plan, options)
+    whole = scanner.scan(with_checks(plan), _core.Pass.FIRST)
+    if counting.rows:
+        story.repairs["renormalised"] = counting.rows
+        story.notes += renormalised(counting.rows)
+    clusters = None
+    if options.cluster is not None:
+        clusters = Clusters.read(source, plan.columns, options.cluster, whole.episodes)
+    story.notes += _about_clusters(source, plan, clusters, options.passes)
+    return Read(scanner, plan, whole, clusters)
+
+
+def _scanner(source: Source, plan: Plan, options: Options) -> Scanner:
+    return Scanner(source, options.readers, options.batch_rows, options.map, options.progress, plan, options.passes)
+
+
+def _mend(read: Read, options: Options, story: Story) -> Read:
+    """Complete or shorten episodes that were cut off, and read the log as it then is."""
+    whole, plan, source = read.whole, read.plan, read.scanner.source
+    if not (options.truncation and whole.truncated):
+        return read
+    cut, beside = Cut(whole.truncated, whole.shortest_truncated or 0), _beside(source, plan, options.cluster)
+    with source.unchanged():
+        mended = mend(source, plan, cut, options.explicit, beside)
+    story.repairs |= mended.repairs
+    story.notes += mended.remarks
+    if mended.source is source:
+        return replace(read, taken=mended.taken)
+    scanner = _scanner(mended.source, mended.plan, options)
+    whole = scanner.scan(mended.plan, _core.Pass.FIRST)
+    check_mended(read.scanner.reading, scanner.reading, mended.plan, source.name)
+    return Read(scanner, mended.plan, whole, read.clusters, mended.taken)
+
+
+def _without_dead_policies(read: Read, story: Story) -> Read:
+    """Nobody asked for the weighted estimators by name: a policy that has none keeps the others."""
+    while (dead := read.whole.without_weight) is not None:
+        story.notes.append(str(NoWeightError(*dead)).partition(", for the target")[0])
+        plan = read.plan.without(dead[0], WEIGHTED)
+        read = replace(read, plan=plan, whole=read.scanner.scan(plan, _core.Pass.FIRST))
+    return read
+
+
+def _second_pass(read: Read, options: Options) -> _core.Outcome:
+    """Read the log again where standard errors need the normalisers first, and make numbers of all sums."""
+    if (dead := read.whole.without_weight) is not None:
+        raise NoWeightError(*dead)
+    second = None
+    if read.whole.needs_second_pass and options.passes == 2:
+        second = read.scanner.scan(read.plan.second(), _core.Pass.SECOND, read.whole.normalisers)
+    return read.whole.outcome(second)
+
+
+def _build(
+    outcome: _core.Outcome, read: Read, opened: Opened, options: Options, story: Story
+) -> tuple[tuple[Estimate, ...], Samples, Range | None]:
+    """Return the estimates with all that their intervals need, and the range of what follows after the horizon."""
+    scanner, plan, estimated = read.scanner, read.plan, opened.plan.estimated
+    samples = Samples(
+        scanner.again,
+        scanner.source,
+        plan,
+        read.whole.normalisers,
+        read.clusters,
+        options.passes,
+        scanner.crossing,
+        scanner.reading,
+    )
+    terms = Terms(
+        options.discount,
+        outcome.horizon,
+        options.baseline,
+        longest_seen=options.horizon is None,
+        shortest=outcome.lengths[0][0],
+        mended=read.taken,
+    )
+    beyond = options.bounds.remainder(terms) if options.continuing and options.bounds is not None else None
+    if beyond is not None:
+        story.notes.append(_goes_on(outcome.horizon, *beyond))
+    ratios = {policy.name for policy in plan.policies if "transition_ratio" in policy.models}
+    found, notes = build(
+        outcome,
+        plan.policy_names,
+        lambda policy, _: policy != BEHAVIOR or plan.mc,
+        options.explicit,
+        lambda policy: replace(terms, transition_ratio=policy in ratios, estimated=estimated and policy != BEHAVIOR),
+        IntervalSettings(options.confidence, options.interval, options.bounds),
+        samples,
+    )
+    if read.clusters is not None:
+        found = by_cluster(found, samples)
+    if estimated:
+        scored = scored_log(plan, samples, outcome.steps)
+        found, remark = with_estimated_behavior(found, samples, scored, options.passes)
+        story.notes.append(remark)
+    story.notes += notes
+    return found, samples, beyond
 
 
 def _goes_on(horizon: int, least: float, most: float) -> str:
@@ -287,49 +376,14 @@ def _goes_on(horizon: int, least: float, most: float) -> str:
 
 
 def _paired(
-    estimates: Sequence[Estimate], outcome: dict[str, Any], names: list[str]
+    estimates: Sequence[Estimate], outcome: _core.Outcome, names: Sequence[str]
 ) -> dict[tuple[str, str], Difference]:
     """Return the difference of each target policy's estimates from the mean return, by policy and estimator."""
-    rows = {(names[row["policy"]], row["estimator"]): row for row in outcome["estimates"]}
-    own = rows[BEHAVIOR, "mc"]["std_error"]
-    error = None if own is None else own["value"]
+    rows = {(names[row.policy], row.estimator): row for row in outcome.estimates}
+    own = rows[BEHAVIOR, "mc"].std_error
+    error = None if own is None else own.value
     targets = (estimate for estimate in estimates if estimate.policy != BEHAVIOR)
-    return {each.key: Difference.of(each, BEHAVIOR, rows[each.key]["difference"], error) for each in targets}
-
-
-def check_paired(paired: bool, cluster: str | None, truncation: str | None) -> None:
-    """Refuse differences from the logged policy where their errors would not be known."""
-    if paired and truncation == "bootstrap":
-        raise UsageError(
-            'paired=True cannot be had with truncation="bootstrap": rewards that a model adds are not what the logged '
-            "policy earned"
-        )
-    if paired and cluster is not None:
-        raise UsageError(
-            "paired=True cannot be had with cluster=: the errors of differences are those of single episodes"
-        )
-
-
-def check_types(columns: Any, policies: Any, bounds: Any = None) -> None:
-    """Refuse what is none of our objects where one is needed."""
-    if columns is not None:
-        scalars.instance("columns", columns, Columns, "Columns(reward=..., ...)")
-    if policies is not None:
-        scalars.instance("policies", policies, Mapping, "a mapping of names to PolicyColumns")  # type: ignore[type-abstract]
-    if bounds is not None:
-        scalars.instance("bounds", bounds, Bounds, "Bounds(reward=(lowest, highest), ...)")
-    for name, chosen in (policies or {}).items():
-        if not isinstance(chosen, PolicyColumns):
-            hint = f"PolicyColumns(target_prob={chosen!r})" if isinstance(chosen, str) else "PolicyColumns(...)"
-            raise UsageError(f"policy {name!r} takes {hint}, not {type(chosen).__name__}")
-
-
-def check_cluster(cluster: Any, passes: int = 2) -> None:
-    """Refuses what is no name, and a single reading."""
-    if cluster is not None and not isinstance(cluster, str):
-        raise UsageError(f"cluster= takes the name of a column, not {scalars.shown(cluster)}")
-    if cluster is not None and passes == 1:
-        raise UsageError("cluster= adds up influence values, which are known after a second reading: it needs passes=2")
+    return {each.key: Difference.of(each, BEHAVIOR, rows[each.key].difference, error) for each in targets}
 
 
 def _beside(source: Source, plan: Plan, cluster: str | None) -> list[str]:
@@ -346,46 +400,6 @@ def _about_clusters(source: Source, plan: Plan, clusters: Clusters | None, passe
     return [] if passes == 1 else hints(source, plan.columns)
 
 
-def _for_one_pass(plan: Plan, explicit: bool, remarks: list[str]) -> Plan:
-    """Without what cannot be had of a single reading; what was asked for by name is refused."""
-    asked = {estimator for policy in plan.policies for estimator in policy.estimators}
-    if plan.settings.horizon is None and "dr-bsl" in asked:
-        raise UsageError("estimator 'dr-bsl' needs horizon= where the log is read once only")
-    if not asked & BLENDED:
-        return plan
-    reason = "the covariances that its blend is made of are known after a second reading: it needs passes=2"
-    if explicit:
-        raise UsageError(f"estimator 'magic' has no value after one reading: {reason}")
-    remarks.append(f"magic was left out: {reason}")
-    for policy in plan.policies:
-        plan = plan.without(policy.name, BLENDED)
-    return plan
-
-
-def make_plan(
-    available: Sequence[str],
-    columns: Columns,
-    policies: Mapping[str, PolicyColumns] | None,
-    settings: Settings,
-    estimators: Sequence[str] | None,
-) -> Plan:
-    """What to compute, given what the log has."""
-    if repeated := [name for name in available if available.count(name) > 1]:
-        raise UsageError(f"the log has more than one column {repeated[0]!r}")
-    for role in ("episode", "step", "reward"):
-        columns.need(role, available)
-    asked = None if estimators is None else check_ids(estimators)
-    chosen = choose_estimators(find_policies(available, columns, policies), asked, settings.baseline)
-    return Plan(
-        columns=columns,
-        settings=settings,
-        terminal=columns.find("terminal", available),
-        truncated=columns.find("truncated", available),
-        policies=chosen,
-        mc=asked is None or "mc" in asked,
-    )
-
-
 class NoWeightError(OffPolicyError):
     """A policy whose weights are all zero at some step, so that nothing can be divided by their sum."""
 
@@ -397,34 +411,3 @@ class NoWeightError(OffPolicyError):
             "magic are undefined, for the target policy never takes the logged actions; ask for others, such as "
             "'step-is'"
         )
-
-
-def _normalisers(first: _core.Whole, names: list[str]) -> bytes:
-    try:
-        return first.normalisers()
-    except ValueError as error:
-        policy, step = error.args
-        raise NoWeightError(names[policy], step) from None
-
-
-def _outcome(first: _core.Whole, normalisers: bytes, second: _core.Whole | None) -> dict[str, Any]:
-    """Return what the core found; numbers by step are arrays, since a list takes four times their memory."""
-    outcome: dict[str, Any] = json.loads(first.outcome(normalisers, second))
-    for policy, weights in enumerate(outcome["weights"]):
-        if (steps := first.steps(policy)) is not None:
-            weights["diagnosis"] |= dict(zip(BY_STEP, steps, strict=True))
-    return outcome
-
-
-def _without_dead_policies(
-    scanner: Scanner, plan: Plan, first: _core.Whole, remarks: list[str]
-) -> tuple[Plan, _core.Whole]:
-    """Nobody asked for the weighted estimators by name: a policy that has none keeps the others."""
-    while True:
-        try:
-            _normalisers(first, [BEHAVIOR, *(policy.name for policy in plan.policies)])
-            return plan, first
-        except NoWeightError as error:
-            remarks.append(str(error).partition(", for the target")[0])
-            plan = plan.without(error.policy, WEIGHTED)
-            first = scanner.scan(plan, "first", None)

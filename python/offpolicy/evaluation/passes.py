@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from offpolicy import _core
 from offpolicy.errors import BadLogError, ChangedLogError, MemoryLimitError, OffPolicyError, UnreadableError
+from offpolicy.evaluation.options import MapFunction, ProgressFunction
 from offpolicy.evaluation.plan import Plan
 from offpolicy.logs.crossing import Crossing
 from offpolicy.logs.findings import Findings
 from offpolicy.logs.reading import Reading
-from offpolicy.logs.sources import Source, StreamSource
-from offpolicy.logs.tasks import Pass, add_states, run_task
-
-MapFunction = Callable[[Callable[[Any], bytes], Iterable[Any]], Iterable[bytes]]
-ProgressFunction = Callable[[int, int | None], None]
+from offpolicy.logs.sources import Source
+from offpolicy.logs.tasks import add_states, run_task
 
 
 class Scanner:
@@ -42,10 +39,10 @@ class Scanner:
         self.crossing = Crossing()
         self.reading: Reading | None = None  # what the first pass has read
 
-    def scan(self, plan: Plan, pass_name: str, normalisers: bytes | None) -> _core.Whole:
+    def scan(self, plan: Plan, pass_: _core.Pass, normalisers: _core.Normalisers | None = None) -> _core.Whole:
         """One pass; raises `BadLogError` with all that is wrong."""
         again = self.reading is not None
-        whole = self.read(plan, pass_name, normalisers)
+        whole = self.read(plan, pass_, normalisers)
         findings = Findings.of(whole, self.source, plan)
         if findings.found and again:  # the first pass found nothing wrong
             problem = findings.problems[0]
@@ -57,48 +54,44 @@ class Scanner:
             raise MemoryLimitError(needed, plan.memory or 0, steps, whole.episodes)
         return whole
 
-    def again(self, plan: Plan, pass_name: str, normalisers: bytes | None) -> _core.Whole:
+    def again(self, plan: Plan, pass_: _core.Pass, normalisers: _core.Normalisers | None = None) -> _core.Whole:
         """One more pass after the evaluation is done, of which no progress is told."""
         self.progress = None
-        return self.scan(plan, pass_name, normalisers)
+        return self.scan(plan, pass_, normalisers)
 
-    def read(self, plan: Plan, pass_name: str, normalisers: bytes | None) -> _core.Whole:
+    def read(self, plan: Plan, pass_: _core.Pass, normalisers: _core.Normalisers | None = None) -> _core.Whole:
         """One pass, whatever it finds; one more where episodes are found to cross files.
 
         A log that is not what an earlier pass has read is refused.
         """
         try:
-            whole = self._read_once(plan, pass_name, normalisers)
-            while len(self.source.names) > 1 and (found := whole.crossing()) is not None:
-                self.crossing = Crossing.from_core(found)
+            while True:
+                spec = replace(plan, crossing=self.crossing).spec()
+                job = _core.Job(spec, pass_, normalisers)
+                merger = _core.Merger(job)
+                if self.map is None:
+                    merger.add(self.source.scan(job, spec.names, self.threads, self.batch_rows, self._report()))
+                else:
+                    for tasks in self.source.rounds(spec.names):
+                        add_states(merger, tasks, self.map(partial(run_task, job), tasks), self.source.names)
+                if self.source.rows is not None:
+                    self.done += self.source.rows
+                    self._tell(0)
+                whole = merger.finish()
+                found = whole.crossing() if len(self.source.names) > 1 else None
+                if found is None:
+                    break
+                self.crossing = Crossing(tuple(found[0]), found[1])
                 self.readings += 1
-                whole = self._read_once(plan, pass_name, normalisers)
         except OffPolicyError as error:
+            if isinstance(error, UnreadableError) and self.reading is not None:
+                error = ChangedLogError(self.source.name, f"it was read before, and now {error}")
             raise self.source.in_users_terms(error) from None
         reading = Reading.of(whole)
         if self.reading is not None:
             self.reading.check(reading, self.source.name)
         self.reading = self.reading or reading
         return whole
-
-    def _read_once(self, plan: Plan, pass_name: str, normalisers: bytes | None) -> _core.Whole:
-        plan = replace(plan, crossing=self.crossing)
-        job, names = Pass(plan.spec(), pass_name, normalisers), plan.names()
-        merger = job.merger()
-        try:
-            if self.map is None:
-                merger.add(self.source.scan(job, names, self.threads, self.batch_rows, self._report()))
-            else:
-                for tasks in self.source.rounds(names):
-                    add_states(merger, tasks, self.map(partial(run_task, job), tasks), self.source.names)
-        except UnreadableError as error:
-            if self.reading is None:
-                raise
-            raise ChangedLogError(self.source.name, f"it was read before, and now {error}") from None
-        if self.source.rows is not None:
-            self.done += self.source.rows
-            self._tell(0)
-        return merger.finish()
 
     def _report(self) -> Callable[[int], None] | None:
         return None if self.progress is None else self._tell
@@ -118,11 +111,11 @@ class Steady:
     def __init__(self, source: Source, plan: Plan, threads: int | None) -> None:
         """Look at the log for the first time; raises `BadLogError` with all that is wrong."""
         self.scanner, self.plan = Scanner(source, threads or os.cpu_count() or 1, None, None, None, plan), plan
-        self.scanner.scan(plan, "first", None)
+        self.scanner.scan(plan, _core.Pass.FIRST)
 
     def check(self) -> None:
         """Refuse a log that has changed: files by what the system knows of them, a query by reading it once more."""
         source = self.scanner.source
         source.check_unchanged()
-        if isinstance(source, StreamSource):
-            self.scanner.scan(self.plan, "first", None)
+        if source.is_query:
+            self.scanner.scan(self.plan, _core.Pass.FIRST)

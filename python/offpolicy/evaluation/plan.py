@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
+from offpolicy import _core
 from offpolicy._util import scalars
 from offpolicy.errors import MissingColumnError, UsageError
 from offpolicy.evaluation.estimators import BLENDED, ESTIMATORS, NEEDS
@@ -22,11 +22,38 @@ TRUNCATIONS = ("as-terminal", "bootstrap", "reduce-horizon")
 
 
 @dataclass(frozen=True)
+class Probabilities:
+    """Columns of π0 and π1, whose quotient is the ratio."""
+
+    behavior: str
+    target: str
+
+
+@dataclass(frozen=True)
+class RatioColumn:
+    """A column of ratios as logged."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class MixedRatio:
+    """An earlier policy, and the share α of the behaviour policy that is mixed into it."""
+
+    of: str
+    alpha: float
+
+
+#: Where the ratios of a policy come from.
+RatioForm: TypeAlias = Probabilities | RatioColumn | MixedRatio
+
+
+@dataclass(frozen=True)
 class Policy:
     """A target policy with the columns that the log really has."""
 
     name: str
-    ratio: dict[str, Any] | None  # {"probabilities": {role: column}} | {"column": …} | {"mixture": …}
+    ratio: RatioForm | None
     models: dict[str, str]  # q_hat, v_hat, r_hat, transition_ratio -> column
     estimators: tuple[str, ...] = ()
     lacks: str = ""  # what has to be there for a ratio, where there is none
@@ -74,7 +101,7 @@ class Plan:
     diagnostics: bool = False  # keep what tells whether weights can be trusted
     paired: bool = False  # compare each policy with the behaviour policy, trajectory by trajectory
     memory: int | None = None  # bytes that may be taken
-    extra: tuple[tuple[str, str], ...] = field(default=())  # columns to check beyond those used
+    extra: tuple[tuple[str, str], ...] = ()  # columns to check beyond those used, and their roles
     crossing: Crossing = field(default_factory=Crossing)  # what is known of episodes that cross files
 
     @property
@@ -82,13 +109,18 @@ class Plan:
         """True where weights are made of estimated behaviour probabilities."""
         from_probabilities: dict[str, bool] = {}
         for policy in self.policies:  # a mixture comes after what it mixes
-            form = policy.ratio or {}
-            mixed = from_probabilities[form["mixture"]["of"]] if "mixture" in form else "probabilities" in form
+            form = policy.ratio
+            mixed = from_probabilities[form.of] if isinstance(form, MixedRatio) else isinstance(form, Probabilities)
             from_probabilities[policy.name] = mixed
         return self.columns.behavior_prob == ESTIMATED and any(
             from_probabilities[policy.name] and any("ratio" in NEEDS[e] for e in policy.estimators)
             for policy in self.policies
         )
+
+    @property
+    def policy_names(self) -> list[str]:
+        """All policies in the order of the core, the behaviour policy first."""
+        return [BEHAVIOR, *(policy.name for policy in self.policies)]
 
     def second(self) -> Plan:
         """The plan of the second pass: fewer estimators, hence fewer columns."""
@@ -114,98 +146,57 @@ class Plan:
 
         return replace(self, policies=tuple(drop(target) for target in self.policies))
 
-    def spec(self) -> str:
-        """The JSON that the core reads."""
-        slots: dict[tuple[str, str], int] = {}
-
-        def slot(name: str, check: str) -> int:
-            return slots.setdefault((name, check), len(slots))
-
-        reward = slot(self.columns.reward, "finite")
+    def spec(self) -> _core.Spec:
+        """Return what the core is told: the columns that the chosen estimators read, and no others."""
         used = {e for policy in self.policies for e in policy.estimators}
         returns = ["mc"] if self.mc or self.paired or used & {"is", "wis"} else []
-        policies = [_core_policy(BEHAVIOR, "one", {}, returns)]
-        numbers = {policy.name: index for index, policy in enumerate(self.policies, start=1)}
-        bases = {p.ratio["mixture"]["of"] for p in self.policies if p.ratio and "mixture" in p.ratio and p.estimators}
-        for policy in self.policies:
-            needs = {need for estimator in policy.estimators for need in NEEDS[estimator]}
-            if "dr-v2" in policy.estimators:
-                needs.add("transition_ratio")
-            ratio: Any = "one"
-            if policy.ratio is not None and ("ratio" in needs or policy.name in bases):
-                ratio = self._ratio(policy.ratio, slot, numbers)
-            models = {
-                role: slot(name, "non-negative" if role == "transition_ratio" else "finite")
-                for role, name in policy.models.items()
-                if role in needs
-            }
-            policies.append(_core_policy(policy.name, ratio, models, policy.estimators))
-        for name, check in self.extra:
-            slot(name, check)
-        return json.dumps(
-            {
-                "episode": self.columns.episode,
-                "step": self.columns.step,
-                "plan": {
-                    "discount": self.settings.discount,
-                    "horizon": self.settings.horizon,
-                    "baseline": self.settings.baseline,
-                    "slots": [{"name": name, "check": check} for name, check in slots],
-                    "reward": reward,
-                    "policies": policies,
-                    "terminal": self.terminal,
-                    "truncated": self.truncated,
-                    "truncated_as_terminal": self.settings.truncation is not None,
-                    "problem_limit": self.settings.problem_limit,
-                    "check_only": self.check_only,
-                    "diagnostics": self.diagnostics,
-                    "paired": self.paired,
-                    **asdict(self.crossing),
-                    "memory": self.memory,
-                },
-            }
+        mixtures = (policy.ratio for policy in self.policies if policy.estimators)
+        bases = {form.of for form in mixtures if isinstance(form, MixedRatio)}
+        return _core.Spec(
+            episode=self.columns.episode,
+            step=self.columns.step,
+            reward=self.columns.reward,
+            policies=[
+                _core.PolicySpec(BEHAVIOR, returns),
+                *(_policy_spec(policy, policy.name in bases) for policy in self.policies),
+            ],
+            discount=self.settings.discount,
+            horizon=self.settings.horizon,
+            baseline=self.settings.baseline,
+            density=self.settings.density,
+            terminal=self.terminal,
+            truncated=self.truncated,
+            truncated_as_terminal=self.settings.truncation is not None,
+            problem_limit=self.settings.problem_limit,
+            check_only=self.check_only,
+            diagnostics=self.diagnostics,
+            paired=self.paired,
+            extra=self.extra,
+            crossing=self.crossing.ids,
+            first_step=self.crossing.first_step,
+            memory=self.memory,
         )
 
     def names(self) -> list[str]:
         """All columns that a scan of this plan reads."""
-        spec = json.loads(self.spec())
-        first = [spec["episode"], spec["step"], *(name for name in (self.terminal, self.truncated) if name)]
-        return list(dict.fromkeys(first + [slot["name"] for slot in spec["plan"]["slots"]]))
-
-    def _ratio(self, ratio: dict[str, Any], slot: Any, numbers: Mapping[str, int]) -> dict[str, Any]:
-        checks = self.checks()
-        if "column" in ratio:
-            return {"column": {"ratio": slot(ratio["column"]["ratio"], checks["ratio"])}}
-        if "mixture" in ratio:
-            return {"mixture": {"of": numbers[ratio["mixture"]["of"]], "alpha": ratio["mixture"]["alpha"]}}
-        pair = ratio["probabilities"]
-        return {
-            "probabilities": {
-                "behavior": slot(pair["behavior"], checks["behavior_prob"]),
-                "target": slot(pair["target"], checks["target_prob"]),
-            }
-        }
-
-    def checks(self) -> dict[str, str]:
-        """What the columns of ratios must hold."""
-        return ratio_checks(self.settings.density)
+        return self.spec().names
 
 
-def ratio_checks(density: bool) -> dict[str, str]:
-    """What the columns of ratios must hold."""
-    if density:
-        return {"behavior_prob": "positive-density", "target_prob": "non-negative", "ratio": "non-negative"}
-    return {"behavior_prob": "positive-probability", "target_prob": "probability", "ratio": "non-negative"}
-
-
-def _core_policy(name: str, ratio: Any, models: Mapping[str, int], estimators: Sequence[str]) -> dict[str, Any]:
-    roles = ("q_hat", "v_hat", "r_hat", "transition_ratio")
-    return {
-        "name": name,
-        "ratio": ratio,
-        **{role: models.get(role) for role in roles},
-        "estimators": list(estimators),
-    }
+def _policy_spec(policy: Policy, is_base: bool) -> _core.PolicySpec:
+    """Return a policy with the columns that its estimators read, or those of which others are mixtures."""
+    needs = {need for estimator in policy.estimators for need in NEEDS[estimator]}
+    if "dr-v2" in policy.estimators:
+        needs.add("transition_ratio")
+    form = policy.ratio if is_base or "ratio" in needs else None
+    models = {role: name for role, name in policy.models.items() if role in needs}
+    return _core.PolicySpec(
+        policy.name,
+        policy.estimators,
+        probabilities=(form.behavior, form.target) if isinstance(form, Probabilities) else None,
+        ratio=form.name if isinstance(form, RatioColumn) else None,
+        mixture=(form.of, form.alpha) if isinstance(form, MixedRatio) else None,
+        **models,
+    )
 
 
 def find_policies(
@@ -235,8 +226,8 @@ def find_policies(
                     f"policy {name!r} mixes {chosen.mixture_of!r}, which must stand before it (there: {known})"
                 )
             base = next(policy for policy in found if policy.name == chosen.mixture_of)
-            mixture = {"mixture": {"of": chosen.mixture_of, "alpha": chosen.alpha}}
-            form = mixture if base.ratio is not None else None
+            alpha = chosen.alpha
+            form = None if base.ratio is None or alpha is None else MixedRatio(chosen.mixture_of, alpha)
         else:
             form = _ratio_form(behavior, chosen.target_prob, chosen.ratio)
         models = {role: column for role in roles if (column := getattr(chosen, role))}
@@ -247,10 +238,10 @@ def find_policies(
     return tuple(found)
 
 
-def _ratio_form(behavior: str | None, target: str | None, ratio: str | None) -> dict[str, Any] | None:
+def _ratio_form(behavior: str | None, target: str | None, ratio: str | None) -> RatioForm | None:
     if target and behavior:
-        return {"probabilities": {"behavior": behavior, "target": target}}
-    return {"column": {"ratio": ratio}} if ratio and not target else None
+        return Probabilities(behavior, target)
+    return RatioColumn(ratio) if ratio and not target else None
 
 
 def lacking(columns: Columns, available: Collection[str], behavior: str | None, target: str | None, owner: str) -> str:

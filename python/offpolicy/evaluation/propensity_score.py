@@ -35,7 +35,7 @@ import numpy as np
 import polars as pl
 
 from offpolicy._util import polars_calls
-from offpolicy.intervals.exact_sums import exact_dot, in_units
+from offpolicy._util.exact_sums import exact_dot, in_units
 from offpolicy.logs.clusters import as_key
 from offpolicy.logs.columns import SCORE
 from offpolicy.logs.sources import Source

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from offpolicy import _core, figures
 from offpolicy._util.printing import readable
 from offpolicy._util.scalars import shown, text
 from offpolicy._util.visible import visible
@@ -16,11 +17,12 @@ from offpolicy.diagnostics import Diagnostics
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.evaluation.bounds import Range, Terms
 from offpolicy.evaluation.cluster_verdict import judge_clusters
-from offpolicy.evaluation.difference import Difference, range_of
+from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate, IntervalSettings
 from offpolicy.evaluation.estimators import ESTIMATORS, UNWEIGHTED
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.evaluation.verdict import Verdict, best, judge, judge_estimate, none_of, unweighted, worst
+from offpolicy.figures.figure import Figure
 from offpolicy.logs.trajectories import Samples
 
 
@@ -202,6 +204,14 @@ class Evaluation:
         estimate = self._find(policy, estimator, "ev.values({estimator!r}, {policy!r})")
         return self.samples.values(estimate.policy, estimator)
 
+    def figure(self, kind: str) -> Figure:
+        """Draw the evaluation: `forest` has one row per policy and estimator, with interval and verdict.
+
+        >>> import offpolicy as op
+        >>> op.evaluate(op.demo_log(), discount=0.9).figure("forest").save("forest.svg")
+        """
+        return figures.draw(self, kind)
+
     def to_dict(self) -> dict[str, Any]:
         """The whole result with its provenance, ready for JSON.
 
@@ -218,7 +228,7 @@ class Evaluation:
                 row["difference"] = {"against": found.against, "value": found.value, "std_error": found.std_error}
             if estimate.blend is not None:
                 row["blend"] = {str(steps): share for steps, share in estimate.blend.items()}
-            interval = estimate.interval()
+            interval = estimate.own_interval
             about = ("method", "kind", "side", "assumptions", "caution")
             row["interval"] = {name: getattr(interval, name) for name in about}
         return {
@@ -244,7 +254,7 @@ class Evaluation:
 
 
 def build(
-    outcome: dict[str, Any],
+    outcome: _core.Outcome,
     policies: list[str],
     wanted: Callable[[str, str], bool],
     explicit: bool,
@@ -253,22 +263,23 @@ def build(
     samples: Samples,
 ) -> tuple[tuple[Estimate, ...], list[str]]:
     """Estimates and notes from what the core found."""
-    episodes, notes, estimates = outcome["episodes"], [], []
-    for row in outcome["estimates"]:
-        policy, estimator = policies[row["policy"]], row["estimator"]
+    episodes, weights_of, notes, estimates = outcome.episodes, outcome.weights, [], []
+    for row in outcome.estimates:
+        policy, estimator = policies[row.policy], row.estimator
         if not wanted(policy, estimator):
             continue
-        weights = outcome["weights"][row["policy"]]
-        value, error, withheld = row["value"]["value"], row["std_error"], None
+        weights = weights_of[row.policy]
+        value, error, withheld = row.value.value, row.std_error, None
         std_error = _std_error(error) if error else None
         if value is None or (error and std_error is None):
-            what, log10 = ("value", row["value"]["log10"]) if value is None else ("standard error", error["log10"])
+            beyond = ("value", row.value) if value is None or error is None else ("standard error", error)
+            what, log10 = beyond[0], beyond[1].log10
             withheld = f"the {what} of {estimator} for policy {policy!r} has log10 {log10:.1f}: no f64 can hold it"
             if explicit:
                 raise OffPolicyError(f"{withheld}; ask for other estimators")
             notes.append(withheld)
         plain = policy == BEHAVIOR or estimator in UNWEIGHTED
-        dead = None if plain else weights["dead_from"]
+        dead = None if plain else weights.dead_from
         if dead is not None and withheld is None:
             withheld = f"every weight of policy {policy!r} is zero from t = {dead} (counted from 1) on"
         estimates.append(
@@ -278,19 +289,19 @@ def build(
                 value,
                 std_error,
                 episodes,
-                outcome["steps"],
-                float(episodes) if plain else weights["ess"],
+                outcome.steps,
+                float(episodes) if plain else weights.ess,
                 terms(policy),
                 settings,
                 samples,
                 withheld,
-                None if row["blend"] is None else dict(row["blend"]),
-                None if row["extremes"] is None else range_of(*row["extremes"]),
+                None if row.blend is None else dict(row.blend),
+                row.extremes,
             )
         )
     return tuple(estimates), notes
 
 
-def _std_error(error: dict[str, float | None]) -> float | None:
+def _std_error(error: _core.Number) -> float | None:
     """A standard error below the range of f64 is 0; one above it is none."""
-    return 0.0 if error["value"] is None and (error["log10"] or 0.0) < 0 else error["value"]
+    return 0.0 if error.value is None and (error.log10 or 0.0) < 0 else error.value

@@ -13,17 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import polars as pl
 
+from offpolicy._util.exact_sums import exact_dot, exact_sum
 from offpolicy.errors import TooLargeError
 from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.estimators import BLENDED, UNWEIGHTED
-from offpolicy.evaluation.plan import BEHAVIOR, Plan
+from offpolicy.evaluation.plan import BEHAVIOR, Plan, Probabilities, RatioForm
 from offpolicy.evaluation.propensity_score import Projection, ScoredLog, UnaccountedError
-from offpolicy.intervals.exact_sums import exact_dot, exact_sum
 from offpolicy.logs.columns import ESTIMATED, SCORE
 from offpolicy.logs.trajectories import Samples
 from offpolicy.protocols import Floats
@@ -121,17 +120,17 @@ def scored_log(plan: Plan, samples: Samples, steps: int) -> ScoredLog | None:
 def _scored(estimate: Estimate, samples: Samples) -> bool:
     """Whether the weights of an estimate are probabilities over those estimated, and no mixture with these."""
     plain = estimate.estimator in UNWEIGHTED or _of_itself(estimate, samples)
-    return not plain and "probabilities" in _ratio(estimate, samples)
+    return not plain and isinstance(_ratio(estimate, samples), Probabilities)
 
 
 def _of_itself(estimate: Estimate, samples: Samples) -> bool:
     """Whether the estimate is of the behaviour policy, estimated or not: all weights are 1."""
-    pair = _ratio(estimate, samples).get("probabilities", {})
-    return estimate.policy == BEHAVIOR or pair.get("target") == ESTIMATED
+    form = _ratio(estimate, samples)
+    return estimate.policy == BEHAVIOR or (isinstance(form, Probabilities) and form.target == ESTIMATED)
 
 
-def _ratio(estimate: Estimate, samples: Samples) -> dict[str, Any]:
-    return next((policy.ratio or {} for policy in samples.plan.policies if policy.name == estimate.policy), {})
+def _ratio(estimate: Estimate, samples: Samples) -> RatioForm | None:
+    return next((policy.ratio for policy in samples.plan.policies if policy.name == estimate.policy), None)
 
 
 def _with_error(

@@ -29,7 +29,7 @@ with the skewness γ of what the trajectories add to it:
                nothing in the log can tell its bias: it uses no weights, blends a model in as magic does, or takes a
                model's transitions for the true ones as dr-v2 does without P̂/P
 
-What the rules do on problems whose truth is known is in docs/verdict.
+What the rules do on problems whose truth is known is in docs/results/verdict.
 """
 
 from __future__ import annotations
@@ -37,13 +37,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from offpolicy.evaluation import advice
+from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.estimators import BLENDED, TRUSTING
-
-if TYPE_CHECKING:
-    from offpolicy.evaluation.estimate import Estimate
 
 #: Effective sample sizes: what advice aims at, and below which weights are fragile and unusable.
 ENOUGH, FRAGILE_BELOW, UNUSABLE_BELOW = 100, 30, 10

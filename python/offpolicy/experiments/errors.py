@@ -1,6 +1,6 @@
-"""The runs of a comparison as relative errors, and the numbers that its figure shows.
+"""The errors of runs in a few numbers.
 
-    e = (estimate - V) / V,    relative RMSE = √(mean over runs of e²)
+    RMSE = √(mean over runs of e²),    bias = mean over runs of e,    e = estimate - V, or that over V
 
 The truth V of a run may itself be an estimate; what its error adds to the squares is taken off.
 """
@@ -8,67 +8,13 @@ The truth V of a run may itself be an estimate; what its error adds to the squar
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
-import polars as pl
 
-from offpolicy.experiments.runs_file import Run
-from offpolicy.experiments.splits import ALPHAS, Splits
 from offpolicy.protocols import Floats
 
-TWO_FOLD = "dr 2-fold"
 #: So many runs may have most of all squared errors.
 FEW = 10
-
-
-class Errors:
-    """Relative errors by estimator, |D_test| and α, one for each run.
-
-    Estimators that need no model, and 2-fold DR, also have the size of all the data.
-    """
-
-    def __init__(self, experiment: Splits, runs: Sequence[Run]) -> None:
-        """Reads the runs."""
-        self.sizes, self.total = tuple(experiment.sizes), experiment.total
-        self.truth = np.array([run["truth"] for run in runs])
-        self.truth_error = np.array([run["truth_error"] for run in runs]) / np.abs(self.truth)
-        names = list(runs[0]["estimates"])
-        self._by: dict[tuple[str, int], Floats] = {}
-        for name in names:
-            found = np.array([run["estimates"][name] for run in runs])
-            self._by |= {(name, size): self._relative(found[:, i]) for i, size in enumerate(self.sizes)}
-        for name in runs[0]["on_all"]:
-            self._by[name, self.total] = self._relative(np.array([run["on_all"][name] for run in runs]))
-        self._by[TWO_FOLD, self.total] = self._relative(np.array([run["two_fold_dr"] for run in runs]))
-
-    def _relative(self, estimates: Floats) -> Floats:
-        relative: Floats = (estimates - self.truth) / self.truth
-        return relative
-
-    def __call__(self, estimator: str, size: int, alpha: float) -> Floats:
-        """e of each run."""
-        return self._by[estimator, size][:, ALPHAS.index(alpha)]
-
-    def best_size(self, estimator: str, alpha: float, among: Sequence[int] | None = None) -> int:
-        """The |D_test| of the least error in every second run; the other runs, `rest`, may then be asked about it."""
-        squares = {size: float(np.square(self(estimator, size, alpha)[::2]).mean()) for size in among or self.sizes}
-        return min(squares, key=squares.__getitem__)
-
-    def rest(self, estimator: str, size: int, alpha: float) -> Floats:
-        """e of the runs that `best_size` did not look at."""
-        return self(estimator, size, alpha)[1::2]
-
-    def numbers(self) -> pl.DataFrame:
-        """A row for each point of the figure."""
-        return pl.DataFrame(list(self._rows()))
-
-    def _rows(self) -> Iterator[dict[str, Any]]:
-        for (estimator, size), errors in self._by.items():
-            for i, alpha in enumerate(ALPHAS):
-                found = relative_summary(errors[:, i], self.truth_error[:, i])
-                yield {"estimator": estimator, "size": size, "alpha": alpha} | found
 
 
 def relative_summary(errors: Floats, truth_errors: Floats, shared: bool = False) -> dict[str, float | None]:

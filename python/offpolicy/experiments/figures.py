@@ -1,4 +1,4 @@
-"""Figures in the form of the paper's, by Altair."""
+"""Errors over a size or a rate, in the form of the paper's figures, by Altair."""
 
 from __future__ import annotations
 
@@ -23,13 +23,6 @@ LOOKS: Mapping[str, tuple[str, str, str]] = {
 }
 #: Colours of estimators that the paper does not have.
 OTHERS = ("#8c564b", "#e377c2", "#bcbd22", "#17becf", "#000000")
-#: What DR-bsl with c = R_min is to safe improvement.
-SECOND_READING = "IS of r − R_min"
-#: Panels of safe improvement: good and bad candidates, by the paper's rule and by the paired one.
-CANDIDATES: Mapping[str, str] = {"maximize": "π_train maximises", "minimize": "π_train minimises"}
-RULES: Mapping[str, str] = {"value": "V − Cσ above V(π0)", "difference": "D − Cσ_D above 0"}
-#: Of the cautions, from none to much.
-DASHES = ([1, 0], [6, 3], [2, 2])
 #: Heights do not end at a number of the axis, which would lift the title of its panel above the others.
 HEIGHTS: Mapping[str, Any] = {"nice": False, "padding": 12}
 #: Error bars: so many Monte-Carlo errors to each side.
@@ -85,71 +78,15 @@ def errors_over(
         header = alt.Header(title=None, labelFontSize=12, **labels)
         chart = chart.facet(facet=alt.Facet(f"{panels}:N", header=header, title=None), columns=2)
         chart = chart.resolve_scale(y="independent")
-    return chart.properties(title=_heading(title, subtitle))
+    return chart.properties(title=heading(title, subtitle))
 
 
-def gains_over_size(numbers: pl.DataFrame, title: str, subtitle: str = "") -> Any:
-    """The gain over |D|: a panel for good and for bad candidates by each rule, a colour an estimator, a dash a caution.
-
-    Series that lie on each other all show: one that is drawn earlier is wider.
-    """
+def heading(title: str, subtitle: str) -> Any:
+    """Return a chart's title, with what its domain is in words below, if that is given."""
     alt = imported("altair", "plot", "draw a figure")
-    shown = numbers["estimator"].unique(maintain_order=True).to_list()
-    names, colours, marks = zip(*(gain_look(name) for name in shown), strict=True)
-    cautions = [f"C = {caution:g}" for caution in numbers["caution"]]
-    data = numbers.with_columns(
-        pl.col("estimator").replace(dict(zip(shown, names, strict=True))),
-        pl.format("{}, {}", pl.col("panel").replace(CANDIDATES), pl.col("rule").replace(RULES)).alias("panel"),
-        pl.Series("C", cautions),
-        (pl.col("gain") - BARS * pl.col("gain_error")).alias("low"),
-        (pl.col("gain") + BARS * pl.col("gain_error")).alias("high"),
-    )
-    sizes = numbers["size"].unique(maintain_order=True).to_list()
-    base = alt.Chart(data).encode(
-        x=alt.X(
-            "size:Q", title="|D|", scale=alt.Scale(type="log", nice=False, padding=15), axis=alt.Axis(values=sizes)
-        ),
-        y=alt.Y(
-            "gain:Q",
-            title="V of the recommended policy − V(π0)",
-            scale=alt.Scale(**HEIGHTS),
-            axis=alt.Axis(labelBound=True),
-        ),
-        color=alt.Color("estimator:N", title=None, sort=names, scale=alt.Scale(domain=names, range=colours)),
-    )
-    dashes = alt.StrokeDash(
-        "C:N",
-        title=None,
-        scale=alt.Scale(domain=list(dict.fromkeys(cautions)), range=DASHES),
-        legend=alt.Legend(symbolType="stroke", symbolSize=900, symbolStrokeWidth=1.5, symbolStrokeColor="black"),
-    )
-    ranks = range(len(names), 0, -1)
-    widths = alt.Scale(domain=names, range=[1.2 * rank for rank in ranks])
-    areas = alt.Scale(domain=names, range=[50 * rank - 25 for rank in ranks])
-    lines = base.mark_line().encode(
-        strokeDash=dashes, strokeWidth=alt.StrokeWidth("estimator:N", title=None, sort=names, scale=widths)
-    )
-    points = base.mark_point(filled=True).encode(
-        shape=alt.Shape("estimator:N", title=None, sort=names, scale=alt.Scale(domain=names, range=marks)),
-        size=alt.Size("estimator:N", title=None, sort=names, scale=areas),
-        detail="C:N",
-    )
-    bars = base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
-    chart = alt.layer(lines, bars, points).properties(width=380, height=320)
-    header = alt.Header(title=None, labelFontSize=12)
-    panels = data["panel"].unique(maintain_order=True).to_list()
-    faceted = chart.facet(facet=alt.Facet("panel:N", header=header, title=None, sort=panels), columns=len(CANDIDATES))
-    return faceted.resolve_scale(y="independent").properties(title=_heading(title, subtitle))
-
-
-def gain_look(estimator: str) -> tuple[str, str, str]:
-    """Name, colour and mark of an estimator where gains are shown.
-
-    >>> gain_look("dr")[0], gain_look("dr-bsl")[0]
-    ('DR', 'IS of r − R_min')
-    """
-    name, colour, mark = LOOKS[estimator]
-    return (SECOND_READING if estimator == "dr-bsl" else name), colour, mark
+    if not subtitle:
+        return title
+    return alt.Title(title, subtitle=in_words(subtitle), subtitleColor="#666666", subtitleFontSize=10, anchor="start")
 
 
 def in_words(described: str) -> str:
@@ -174,13 +111,6 @@ def _alone(numbers: pl.DataFrame, x: str) -> list[str]:
     places = numbers.group_by("estimator", maintain_order=True).agg(pl.col(x).n_unique())
     several = numbers[x].n_unique() > 1
     return places.filter(pl.col(x) == 1)["estimator"].to_list() if several and places.height > 1 else []
-
-
-def _heading(title: str, subtitle: str) -> Any:
-    alt = imported("altair", "plot", "draw a figure")
-    if not subtitle:
-        return title
-    return alt.Title(title, subtitle=in_words(subtitle), subtitleColor="#666666", subtitleFontSize=10, anchor="start")
 
 
 def _logarithm(expression: pl.Expr) -> pl.Expr:

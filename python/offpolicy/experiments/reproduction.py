@@ -1,4 +1,4 @@
-"""The paper's experiments by name: many runs, then the figure, the numbers and the claims in a folder.
+"""Experiments of plugins by name: many runs, then the figure, the numbers and the claims in a folder.
 
     runs.jsonl    settings and seed, then a line a run
     result.json   settings, the numbers with their Monte-Carlo errors, the claims
@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,38 +25,17 @@ from offpolicy._util import plotting
 from offpolicy._util.files import write_json
 from offpolicy._util.optional import imported
 from offpolicy._util.scalars import MOST_THREADS, size, whole
-from offpolicy.errors import BadFileError, UsageError
-from offpolicy.experiments import figures, kdd98, mountain_car, safe_improvement, sailing
+from offpolicy.errors import BadFileError, PluginError, UsageError
 from offpolicy.experiments.claims import Claim
-from offpolicy.experiments.errors import Errors
-from offpolicy.experiments.runs import Experiment, already, complete
-from offpolicy.experiments.runs_file import FILE, Run
+from offpolicy.experiments.runs import already, complete
+from offpolicy.experiments.runs_file import FILE
 from offpolicy.extensions import plugins
 from offpolicy.logs.columns import suggestion
 
 #: Of the JSON of results, which have thousands of lines.
 INDENT = 1
-#: Numbers and claims of an experiment's runs.
-Reader = Callable[[Any, Sequence[Run]], tuple[pl.DataFrame, list[Claim]]]
-
-
-@dataclass(frozen=True)
-class Paper:
-    """An experiment of the paper: how it is made, how many runs it has, what is read from them.
-
-    `quick` runs are done where a few will do, of the experiment that `make_quick` makes if making it takes long.
-    `needs` is a module that not every installation has, and the extra that brings it.
-    """
-
-    figure: str
-    domain: str
-    runs: int
-    quick: int
-    make: Callable[..., Experiment]
-    read: Reader
-    draw: Callable[[pl.DataFrame, str, str], Any]
-    make_quick: Callable[..., Experiment] | None = None
-    needs: tuple[str, str] | None = None
+#: The hook that brings experiments, and the package that brings those of the paper.
+HOOK, PAPER = "offpolicy_experiments", "offpolicy-paper"
 
 
 @dataclass(frozen=True)
@@ -64,6 +43,7 @@ class Result:
     """What a reproduction found, and where it was written."""
 
     name: str
+    source: str
     settings: dict[str, Any]
     seed: int
     runs: int
@@ -75,7 +55,7 @@ class Result:
         """Ready for JSON."""
         return {
             "experiment": self.name,
-            "paper": f"Jiang & Li (2016), {PAPER[self.name].figure}",
+            "paper": self.source,
             "version": _core.__version__,
             "settings": self.settings,
             "seed": self.seed,
@@ -83,60 +63,6 @@ class Result:
             "claims": [claim.to_dict() for claim in self.claims],
             "numbers": self.numbers.to_dicts(),
         }
-
-
-def _splits(claims: Callable[[Errors], list[Claim]]) -> Reader:
-    def read(experiment: Any, runs: Sequence[Run]) -> tuple[pl.DataFrame, list[Claim]]:
-        errors = Errors(experiment, runs)
-        return errors.numbers(), claims(errors)
-
-    return read
-
-
-def _gains(experiment: Any, runs: Sequence[Run]) -> tuple[pl.DataFrame, list[Claim]]:
-    gains = safe_improvement.Gains(experiment, runs)
-    return gains.numbers(), safe_improvement.claims(gains)
-
-
-def _donations(experiment: Any, runs: Sequence[Run]) -> tuple[pl.DataFrame, list[Claim]]:
-    return kdd98.numbers(experiment, runs), kdd98.claims(experiment, runs)
-
-
-def _over_alpha(numbers: pl.DataFrame, title: str, subtitle: str) -> Any:
-    donors = numbers["donors"][0]
-    return figures.errors_over(numbers, "alpha", "α", f"{title}, {donors}", subtitle, dodged=True)
-
-
-def _over_sizes(numbers: pl.DataFrame, title: str, subtitle: str) -> Any:
-    return figures.errors_over(numbers, "size", "|D_test|", title, subtitle, panels="alpha")
-
-
-PAPER: Mapping[str, Paper] = {
-    "mountain-car": Paper(
-        "Fig. 1",
-        "mountain-car",
-        mountain_car.RUNS,
-        10,
-        mountain_car.experiment,
-        _splits(mountain_car.claims),
-        _over_sizes,
-    ),
-    "sailing": Paper("Fig. 2", "sailing", sailing.RUNS, 6, sailing.experiment, _splits(sailing.claims), _over_sizes),
-    "kdd98": Paper(
-        "Fig. 3",
-        "kdd98",
-        kdd98.RUNS,
-        6,
-        kdd98.experiment,
-        _donations,
-        _over_alpha,
-        kdd98.quick_experiment,
-        needs=("jax", "recurrent"),
-    ),
-    "safe-improvement": Paper(
-        "Fig. 4", "mountain-car", safe_improvement.RUNS, 6, safe_improvement.experiment, _gains, figures.gains_over_size
-    ),
-}
 
 
 def reproduce(
@@ -151,19 +77,19 @@ def reproduce(
     options: Mapping[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Result:
-    """Repeats an experiment of the paper and writes what was found to the folder `out`.
+    """Repeat an experiment and write what was found to the folder `out`.
 
-    `runs` are the paper's unless given. `quick` does a few, and of an experiment that takes long to make a rougher one:
-    its settings say so, and neither goes on with the runs of the other. With `resume` a folder that has runs is gone on
-    with. `options` are those of the experiment's domain, such as `{"substeps": 1}` for Mountain Car.
+    `runs` are the experiment's own unless given. `quick` does a few, and of an experiment that takes long to make a
+    rougher one: its settings say so, and neither goes on with the runs of the other. With `resume` a folder that has
+    runs is gone on with. `options` are those of the experiment's domain, such as `{"substeps": 1}` for Mountain Car.
     """
     folder = Path(out)
     check(name, folder, resume)
-    paper = PAPER[name]
-    count = runs if runs is not None else paper.quick if quick else paper.runs
+    study = plugins.study(name)
+    count = runs if runs is not None else study.quick if quick else study.runs
     count, seed = whole("runs", count, least=1), whole("seed", seed, least=0)
     workers = size("workers", workers, MOST_THREADS)
-    make = paper.make_quick if quick and paper.make_quick else paper.make
+    make = study.make_quick if quick and study.make_quick else study.make
     experiment = make(**(options or {}))
     folder.mkdir(parents=True, exist_ok=True)
     workers = workers or os.cpu_count() or 1
@@ -174,40 +100,59 @@ def reproduce(
         )
     finally:
         clock.write()
-    numbers, claims = paper.read(experiment, done)
-    result = Result(name, experiment.settings(), seed, count, numbers, claims, folder)
+    numbers, claims = study.read(experiment, done)
+    result = Result(name, study.source, experiment.settings(), seed, count, numbers, claims, folder)
     write_json(folder / "result.json", result.to_dict(), INDENT)
     redraw(folder)
     return result
 
 
 def redraw(folder: str | Path) -> None:
-    """Draws the figure of a folder again, from its `result.json`; nothing is run."""
+    """Draw the figure of a folder again, from its `result.json`; nothing is run."""
     file = Path(folder) / "result.json"
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
         name, settings = found["experiment"], found["settings"]
         title = f"{name}: {found['runs']} runs" + (", quick" if "quick" in settings else "")
         numbers = pl.DataFrame(found["numbers"], infer_schema_length=None)
-        chart = PAPER[name].draw(numbers, title, settings["domain"])
+        chart = plugins.study(name).draw(numbers, title, settings["domain"])
+    except PluginError:
+        raise
     except (ValueError, LookupError, TypeError, AttributeError, pl.exceptions.PolarsError) as error:
         raise BadFileError(str(file), f"it is damaged ({error}): reproduce(..., resume=True) writes it anew") from None
     for kind in ("svg", "png"):
         plotting.save(chart, Path(folder) / f"figure.{kind}")
 
 
+def names() -> list[str]:
+    """All experiments that are installed; to have none is an error that says what to install."""
+    found = plugins.registry().names(HOOK)
+    if not found:
+        raise PluginError(f"no experiment is installed{_hint()}")
+    return found
+
+
 def check(name: str, folder: Path, resume: bool) -> None:
-    """Refuses what could not be done, before any run."""
-    if name not in PAPER:
-        hint = suggestion(name, PAPER) or f"; there are {', '.join(PAPER)}"
-        raise UsageError(f"there is no experiment {name!r}{hint}")
-    paper = PAPER[name]
+    """Refuse what could not be done, before any run."""
+    known = names()
+    if name not in known:
+        hint = suggestion(name, known) or f"; there are {', '.join(known)}"
+        raise UsageError(f"there is no experiment {name!r}{hint}{_hint()}")
+    study = plugins.study(name)
     plotting.picture_format(Path("figure.svg"))
-    plugins.registry().find("offpolicy_domains", paper.domain)
-    if paper.needs is not None:
-        imported(*paper.needs, to=f"reproduce {name}")
+    plugins.registry().find("offpolicy_domains", study.domain)
+    if study.needs is not None:
+        imported(*study.needs, to=f"reproduce {name}")
     if (folder / FILE).exists() and not resume:
         raise already(folder / FILE)
+
+
+def _hint() -> str:
+    """Say how to get the experiments of the paper: install them, or mend them."""
+    for plugin in plugins.registry().plugins:
+        if plugin.package == PAPER:
+            return f"; plugin {plugin.name!r} is broken ({plugin.error})" if plugin.error else ""
+    return f"; those of the paper come with {PAPER}: pip install {PAPER}"
 
 
 class _Clock:

@@ -18,11 +18,11 @@ from contextlib import contextmanager
 from itertools import islice
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 
 from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.experiments.experiment import Experiment
 from offpolicy.experiments.runs_file import FILE, Run, RunsFile
 
 #: What tells libraries how many threads to use.
@@ -31,23 +31,6 @@ THREADS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 PATIENCE = 0.2
 #: How often a run is tried again when its process dies.
 TRIES = 3
-
-
-class Experiment(Protocol):
-    """What is run many times."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        ...
-
-    def settings(self) -> dict[str, Any]:
-        """All that the numbers depend on but the seed, ready for JSON."""
-        ...
-
-    def run(self, seed: np.random.SeedSequence) -> Run:
-        """One run, as numbers and lists ready for JSON."""
-        ...
 
 
 def complete(

@@ -19,22 +19,26 @@ import pluggy
 from offpolicy import _core, hookspecs
 from offpolicy._util.scalars import text
 from offpolicy.errors import OffPolicyError, PluginError, UsageError
-from offpolicy.extensions import builtin
+from offpolicy.experiments.experiment import Study
 from offpolicy.logs.columns import suggestion
 from offpolicy.protocols import Domain, Generator, ModelFitter
 
+#: What `offpolicy` itself brings is a plugin too, found by its name like any other.
 BUILTIN = "builtin"
+OURS = EntryPoint(BUILTIN, "offpolicy.extensions.builtin", hookspecs.GROUP)
 #: What each hook brings, in words.
 KINDS = {
     "offpolicy_domains": "domain",
     "offpolicy_model_fitters": "model fitter",
     "offpolicy_candidate_policies": "generator",
+    "offpolicy_experiments": "experiment",
 }
 #: What is asked of a thing before it is handed out; `offpolicy.testing` asks for the rest.
 MEMBERS = {
     "offpolicy_domains": ("reset", "step"),
     "offpolicy_model_fitters": ("fit",),
     "offpolicy_candidate_policies": ("candidates",),
+    "offpolicy_experiments": ("make", "read", "draw"),
 }
 
 
@@ -74,8 +78,8 @@ class Registry:
     """All plugins of this environment."""
 
     def __init__(self) -> None:
-        """Finds entry points; imports nothing but the built-ins."""
-        self.plugins = [Plugin(BUILTIN, "offpolicy", _core.__version__, module=builtin)]
+        """Find entry points; import nothing."""
+        self.plugins = [Plugin(BUILTIN, "offpolicy", _core.__version__, OURS)]
         for entry in sorted(entry_points(group=hookspecs.GROUP)):
             package = (entry.dist and entry.dist.name) or entry.value
             self.plugins.append(Plugin(entry.name, package, (entry.dist and entry.dist.version) or "", entry))
@@ -114,11 +118,15 @@ class Registry:
         owner = self._owner(hook, name)
         if owner is not None:
             return owner.brings[hook][name]
-        known = sorted({found for plugin in self.plugins for found in plugin.brings.get(hook, {})})
+        known = sorted(self.names(hook))
         hint = suggestion(name, known) or (f"; there are {', '.join(known)}" if known else "; none is installed")
         broken = [f"; plugin {p.name!r} is broken ({p.error})" for p in self.plugins if p.error]
         strange = [f"; of plugin {p.name!r}, {_not_known(each)}" for p in self.plugins for each in p.unknown]
         raise PluginError(f"no {KINDS[hook]} {name!r}{hint}{''.join(broken + strange)}")
+
+    def names(self, hook: str) -> list[str]:
+        """All that the plugins bring through a hook, each name once, in the order of the plugins."""
+        return list(dict.fromkeys(name for plugin in self.plugins for name in self.load(plugin).brings.get(hook, {})))
 
     def _owner(self, hook: str, name: str) -> Plugin | None:
         """Who is asked first: ourselves, then an entry point of that very name, then the others in order."""
@@ -255,4 +263,10 @@ def generator(name: str, **options: Any) -> Generator:
     offpolicy.errors.PluginError: no generator 'no-such-generator'; ...
     """
     made: Generator = _make("offpolicy_candidate_policies", name, options)
+    return made
+
+
+def study(name: str) -> Study:
+    """The study of that name: an experiment and all that is read from its runs."""
+    made: Study = _make("offpolicy_experiments", name, {})
     return made

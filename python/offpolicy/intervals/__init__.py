@@ -13,12 +13,12 @@
     bootstrap      heuristic      replicates of sums
     bootstrap-bca  heuristic      replicates of sums, and influence
 
-All refuse `magic`, whose value leans on a model: its error is more than its spread (docs/magic has by how much). Those
-for finite samples refuse `reg`, and `dr-v2` where P̂/P is not known: with a wrong model their mean is not the value.
-The others learn the error from the spread of the sample, and are withheld where it has none (see `rounding`).
-`auto` takes one of them, see `auto`. An interval says in `caution` where it is known to fall short, see `shortfalls`.
-A two-sided interval of level 1 − δ misses on each side with δ/2; a bound from one side has all of δ. Bounds on
-rewards, ratios and models are given, never seen. Whatever the state is, it does not depend on the order of
+All refuse `magic`, whose value leans on a model: its error is more than its spread (docs/results/magic has by how
+much). Those for finite samples refuse `reg`, and `dr-v2` where P̂/P is not known: with a wrong model their mean is not
+the value. The others learn the error from the spread of the sample, and are withheld where it has none (see
+`rounding`). `auto` takes one of them, see `auto`. An interval says in `caution` where it is known to fall short, see
+`shortfalls`. A two-sided interval of level 1 − δ misses on each side with δ/2; a bound from one side has all of δ.
+Bounds on rewards, ratios and models are given, never seen. Whatever the state is, it does not depend on the order of
 trajectories, on how they are cut into files, or on threads; nor does an interval.
 """
 
@@ -48,8 +48,8 @@ from offpolicy.intervals import (
     shortfalls,
     skewed,
 )
-from offpolicy.intervals.interval import SIDES, Interval
 from offpolicy.intervals.request import Ends, Request, WithheldError
+from offpolicy.intervals.result import SIDES, Interval
 from offpolicy.intervals.rounding import no_spread
 
 __all__ = ["CHOICES", "METHODS", "SIDES", "Interval", "Method", "Request", "check", "interval"]

@@ -10,8 +10,8 @@
 The first that is not withheld is taken; `assumptions["chosen"]` says why. The effective sample size of an estimator
 without weights is n. Nothing else of the log is looked at: to make several intervals and take the narrowest would miss
 the truth more often than each of them does. The choice is made by the weights, which are in the values too, so that
-`betting` keeps its promise in this form: it is taken and wrong in at most δ of all logs. docs/intervals has how often
-the choice holds the truth, beside `t`.
+`betting` keeps its promise in this form: it is taken and wrong in at most δ of all logs. docs/results/intervals has how
+often the choice holds the truth, beside `t`.
 
 `likelihood` is narrower still and is never taken: it falls short even in the largest samples that were measured.
 """
@@ -21,9 +21,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from offpolicy.intervals.interval import Interval
 from offpolicy.intervals.leave_one_out import MANY
 from offpolicy.intervals.request import Request
+from offpolicy.intervals.result import Interval
 
 AUTO = "auto"
 #: Effective sample size below which bounds for finite samples are taken; `t` is taken from `MANY` on.

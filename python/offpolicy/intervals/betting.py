@@ -24,9 +24,10 @@ Each round is played on the one that promises the better bound by the rounds bef
 
 which is how far below the mean K reaches 1/δ with this stake. The choice is predictable, so that K stays a martingale
 and no part of δ is paid for it; the mean of two capitals, or the better of two bounds at δ/2 each, would cost a factor
-of 2 in 1/δ. On four laws of docs/intervals, at δ = 0.025, the upper bound by this choice was as far from the value as
-by the better variable alone for n = 1000, where the better of two bounds was 0.99 to 1.18 times as far; for n = 100,
-where first choices are guesses, the better variable alone was at 0.90 to 1.00, and the better of two at 0.95 to 1.11.
+of 2 in 1/δ. On four laws of docs/results/intervals, at δ = 0.025, the upper bound by this choice was as far from the
+value as by the better variable alone for n = 1000, where the better of two bounds was 0.99 to 1.18 times as far; for n
+= 100, where first choices are guesses, the better variable alone was at 0.90 to 1.00, and the better of two at 0.95 to
+1.11.
 
 **K falls in m**, so that the infimum is found by bisection, whose rejected side is returned. Suppose ln K falls in m up
 to a round. With ℓ given, every factor 1 + min(s, 0.9/m)(x − m) falls in m. With m given, let the gain of the round be
@@ -38,10 +39,10 @@ dλ/dℓ ≤ λ/ℓ, and for a gambler who has not won, g < ℓ,
 so the richer of two gamblers stays the richer, or has won. No m above the mean of the sample is tried: a gambler who
 was lucky early has won for good, and the bound, which stays valid, would lie above the estimate.
 
-**Beside `bernstein`** with the same bounds it is narrower on all laws of docs/intervals. That is no theorem: where the
-first rounds mislead the choice between two games, `bernstein` can be narrower. A search found such a sample of 94
-trajectories at 75% (an upper end of 0.79 for 0.40), and none at 90% or more with 200 trajectories. `bernstein` cannot
-be joined for nothing: its proof uses up all of its δ, and the better of both would need a part of each.
+**Beside `bernstein`** with the same bounds it is narrower on all laws of docs/results/intervals. That is no theorem:
+where the first rounds mislead the choice between two games, `bernstein` can be narrower. A search found such a sample
+of 94 trajectories at 75% (an upper end of 0.79 for 0.40), and none at 90% or more with 200 trajectories. `bernstein`
+cannot be joined for nothing: its proof uses up all of its δ, and the better of both would need a part of each.
 
 Waudby-Smith & Ramdas, "Estimating means of bounded random variables by betting" (JRSS B 2024); stakes by what is still
 missing: Voráček & Orabona, "STaR-Bets: Sequential target-recalculating bets for tighter confidence intervals" (NeurIPS

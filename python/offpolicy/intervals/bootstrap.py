@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from offpolicy._util.exact_sums import exact_sum
 from offpolicy.errors import UsageError
-from offpolicy.intervals.exact_sums import exact_sum
 from offpolicy.intervals.poisson import MOST
 from offpolicy.intervals.ratios import ratios
 from offpolicy.intervals.replicates import Quanta, ReplicateSums, influence

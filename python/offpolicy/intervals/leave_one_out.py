@@ -29,8 +29,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from offpolicy._util.exact_sums import exact_sum
 from offpolicy.evaluation.estimators import WEIGHTED
-from offpolicy.intervals.exact_sums import exact_sum
 from offpolicy.intervals.ratios import Ratios, ratios
 from offpolicy.intervals.request import Request, WithheldError
 from offpolicy.protocols import Floats

@@ -21,10 +21,10 @@ values are linear in weights, and no error is left.
 
 In small samples it can be far too narrow, where `t` is not: do not trust it below 50 trajectories. With heavy weights
 it falls short in larger ones too: 8 points at n = 1000 where they are lognormal with σ = 1.5, 18 with σ = 2, and more
-where rewards hardly vary but by the weight (docs/intervals/small-samples.md, whose coverage by the effective sample
-size each interval tells as its `caution`). In the worst problem of docs/coverage, `noisy`, two actions with random
-rewards, so many 95% intervals in a hundred hold the truth, by exact enumeration up to n = 12 and in random samples
-above:
+where rewards hardly vary but by the weight (docs/results/intervals/small-samples.md, whose coverage by the effective
+sample size each interval tells as its `caution`). In the worst problem of docs/results/coverage, `noisy`, two actions
+with random rewards, so many 95% intervals in a hundred hold the truth, by exact enumeration up to n = 12 and in random
+samples above:
 
     n              5     8    12    20    50
     likelihood  94.9  80.8  79.0  90.3  93.4
@@ -45,8 +45,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from offpolicy._util.exact_sums import exact_dot, exact_sum
 from offpolicy.folds import hash_of
-from offpolicy.intervals.exact_sums import exact_dot, exact_sum
 from offpolicy.intervals.normal import student_quantile
 from offpolicy.intervals.request import Ends, Request, WithheldError
 from offpolicy.intervals.rounding import rounding

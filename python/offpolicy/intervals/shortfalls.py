@@ -1,9 +1,10 @@
 """Where intervals are known to fall short: measured coverage by the effective sample size of the log.
 
-Percent of 95% intervals, and of 95% bounds from one side, that held the truth in docs/intervals/small-samples.md, which
-`python tools/measure_small_samples.py` makes; a column for each range of effective sample sizes that begins with one
-of `SIZES`. `averages` are `is`, `step-is` and `dr`, and stand for `dr-bsl` and `dr-v2`; `weighted` are `wis`,
-`step-wis` and `wdr`. `t, influence` is a `t` interval of a weighted estimator without its correction for small samples.
+Percent of 95% intervals, and of 95% bounds from one side, that held the truth in
+docs/results/intervals/small-samples.md, which `python tools/measure_small_samples.py` makes; a column for each range of
+effective sample sizes that begins with one of `SIZES`. `averages` are `is`, `step-is` and `dr`, and stand for `dr-bsl`
+and `dr-v2`; `weighted` are `wis`, `step-wis` and `wdr`. `t, influence` is a `t` interval of a weighted estimator
+without its correction for small samples.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from offpolicy.intervals.request import Ends, Request
 SIZES = (0, 10, 30, 100, 300, 1000)
 #: Percent below the level that go without a word.
 ALLOWED, LEVEL = 2, 95
-WHERE = "docs/intervals/small-samples.md"
+WHERE = "docs/results/intervals/small-samples.md"
 #: Share of the episodes that an effective sample size has where weights are too equal for what was measured.
 NEARLY_EQUAL = 0.9
 NAMES = {"two": "intervals", "lower": "lower bounds", "upper": "upper bounds"}

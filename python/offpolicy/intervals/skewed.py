@@ -11,7 +11,7 @@ order 1/√n. It is inverted exactly, so that the interval is
 with the quantile q of Student's t. Skewness moves an end outwards only: that of a few trajectories is itself uncertain,
 and an end that it moves inwards covers less than `t` where the values are symmetric. SE, its degrees of freedom ν and γ
 are those of trajectories that are left out one by one (see `leave_one_out`): heavy tails make ν smaller than n − 1.
-Symmetric values without heavy tails give the interval of `t`. docs/intervals has how often it holds the truth.
+Symmetric values without heavy tails give the interval of `t`. docs/results/intervals has how often it holds the truth.
 
 Johnson, "Modified t tests and confidence intervals for asymmetrical populations" (JASA 1978); Hall, "On the removal of
 skewness by transformation" (JRSS B 1992).

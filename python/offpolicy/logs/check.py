@@ -9,11 +9,13 @@ from typing import Any
 
 import polars as pl
 
+from offpolicy import _core
 from offpolicy._util import scalars
 from offpolicy._util.polars_calls import naming_the_log
 from offpolicy.evaluation.evaluate import check_types
-from offpolicy.evaluation.passes import ProgressFunction, Scanner
-from offpolicy.evaluation.plan import Plan, Settings, find_policies, ratio_checks
+from offpolicy.evaluation.options import ProgressFunction
+from offpolicy.evaluation.passes import Scanner
+from offpolicy.evaluation.plan import Plan, Probabilities, RatioColumn, Settings, find_policies
 from offpolicy.logs.columns import Columns, PolicyColumns
 from offpolicy.logs.findings import Findings
 from offpolicy.logs.problem import Problem, ProblemKind
@@ -111,14 +113,13 @@ def check(
         columns.need(role, source.columns)
     behavior = columns.find("behavior_prob", source.columns)
     found = find_policies(source.columns, columns, policies)
-    checks = ratio_checks(settings.density)
-    extra = [(behavior, checks["behavior_prob"])] if behavior else []
+    extra = [(behavior, "behavior_prob")] if behavior else []
     for policy in found:
-        for form in (policy.ratio or {}).values():
-            extra += [(form["target"], checks["target_prob"])] if "target" in form else []
-            extra += [(form["ratio"], checks["ratio"])] if "ratio" in form else []
-        for role, name in policy.models.items():
-            extra.append((name, "non-negative" if role == "transition_ratio" else "finite"))
+        if isinstance(policy.ratio, Probabilities):
+            extra.append((policy.ratio.target, "target_prob"))
+        if isinstance(policy.ratio, RatioColumn):
+            extra.append((policy.ratio.name, "ratio"))
+        extra += [(name, role) for role, name in policy.models.items()]
     plan = Plan(
         columns=columns,
         settings=settings,
@@ -131,6 +132,6 @@ def check(
     )
     if order == "any":
         source, _ = tidy(source, plan.names(), columns, dedupe=False)
-    whole = Scanner(source, threads or os.cpu_count() or 1, None, None, progress, plan).read(plan, "first", None)
+    whole = Scanner(source, threads or os.cpu_count() or 1, None, None, progress, plan).read(plan, _core.Pass.FIRST)
     findings = Findings.of(whole, source, plan)
     return Report(findings.problems, findings.found, whole.episodes, source.rows, findings.kinds)

@@ -22,9 +22,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from offpolicy._util import polars_calls
+from offpolicy._util.exact_sums import sums_by
 from offpolicy._util.interruptible import interruptible
 from offpolicy.errors import SHOWN, BadLogError, ChangedLogError, MissingColumnError, WrongTypeError
-from offpolicy.intervals.exact_sums import sums_by
 from offpolicy.logs.columns import Columns, instead_of
 from offpolicy.logs.problem import Problem
 from offpolicy.logs.sources import Source

@@ -78,8 +78,8 @@ class LogRatios:
             (_logarithm(*target) - _logarithm(*behavior)).exp().alias(name)
             for name, (behavior, target) in self.pairs.items()
         ]
-        if isinstance(source, FrameSource):
-            return FrameSource(source.frame.with_columns(made))
+        if (frame := source.in_memory) is not None:
+            return FrameSource(frame.with_columns(made))
         needed = {*names, *(name for pair in self.pairs.values() for name, _ in pair)}
         kept = [name for name in source.columns if name in needed]
         return rewritten(source, kept, lambda query: query.with_columns(made))
@@ -91,8 +91,8 @@ def with_behavior(source: Source, columns: Columns) -> Source:
     if behavior is None or not behavior[1]:
         return source
     made = pl.col(behavior[0]).cast(pl.Float64).exp().alias(columns.behavior_prob)
-    if isinstance(source, FrameSource):
-        return FrameSource(source.frame.with_columns(made))
+    if (frame := source.in_memory) is not None:
+        return FrameSource(frame.with_columns(made))
     return rewritten(source, source.columns, lambda query: query.with_columns(made))
 
 

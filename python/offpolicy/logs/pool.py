@@ -14,7 +14,7 @@ import polars as pl
 from offpolicy._util import polars_calls
 from offpolicy.errors import MissingColumnError, UsageError
 from offpolicy.logs.columns import Columns
-from offpolicy.logs.sources import FrameSource, ReaderSource, Source, open_log
+from offpolicy.logs.sources import Source, open_log
 
 #: What parts the name of a log from the id of an episode in it.
 BETWEEN = "/"
@@ -56,13 +56,13 @@ def pool(logs: Mapping[str, Any], *, columns: Columns | None = None, logger: str
     parts = [_part(name, source, episode, logger).select([*names, logger]) for name, source in sources.items()]
     types = _common_types(list(sources), [part.collect_schema() for part in parts])
     pooled = pl.concat(part.cast(types) for part in parts)
-    return pooled.collect() if all(isinstance(source, FrameSource) for source in sources.values()) else pooled
+    return pooled.collect() if all(source.in_memory is not None for source in sources.values()) else pooled
 
 
 def _part(name: str, source: Source, episode: str, logger: str) -> pl.LazyFrame:
     """Return a log with ids that begin with its name."""
     query = source.lazy()
-    if isinstance(source, ReaderSource) or getattr(source, "keep", None) is not None:
+    if source.keeps_files:
         kept = query.collect_schema()[episode]
         query = query.with_columns(pl.col(episode).map_batches(_held_by(source), return_dtype=kept))
     prefixed = pl.concat_str(pl.lit(name + BETWEEN), pl.col(episode).cast(pl.String))

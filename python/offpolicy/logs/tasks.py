@@ -1,4 +1,4 @@
-"""One pass over a log as the core takes it, and the parts of a log that `map=` hands to other processes.
+"""The parts of a log that `map=` hands to other processes.
 
 A part goes out as a task and comes back as a state: bytes with a stamp that says for which version, plan, pass and rows
 it was made (`rust/core/src/pass/stamp.rs`). A state of anything else is refused, and so is a part that is missing or
@@ -19,6 +19,8 @@ from offpolicy.errors import StateError
 Progress: TypeAlias = Callable[[int], None] | None
 #: Rows of a log: index of the source, fingerprint of the file or token of the log, first row, number of rows.
 Extent: TypeAlias = tuple[int, int, int, int]
+#: Rows of a task, at least.
+TASK_ROWS = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -41,38 +43,6 @@ class FileIdentity:
 
 
 @dataclass(frozen=True)
-class Pass:
-    """One scan of the log, as the core takes it."""
-
-    spec: str
-    name: str
-    normalisers: bytes | None = None
-
-    def frame(self, frame: pl.DataFrame, token: int, row: int, threads: int, progress: Progress) -> _core.Partial:
-        """Scan a frame whose first row is row `row` of the log with this token."""
-        return _core.scan_table(self.spec, self.name, self.normalisers, frame, token, row, threads, progress)
-
-    def stream(self, stream: Any, token: int, threads: int, progress: Progress) -> _core.Partial:
-        """Scan an Arrow stream."""
-        return _core.scan_stream(self.spec, self.name, self.normalisers, stream, token, threads, progress)
-
-    def parquet(
-        self,
-        files: Sequence[tuple[str, int, list[int] | None, FileIdentity]],
-        batch_rows: int | None,
-        threads: int,
-        progress: Progress,
-    ) -> _core.Partial:
-        """Scan Parquet files; one that is not what it was is refused."""
-        asked = [(path, index, groups, identity.described()) for path, index, groups, identity in files]
-        return _core.scan_parquet(self.spec, self.name, self.normalisers, asked, batch_rows, threads, progress)
-
-    def merger(self) -> _core.Merger:
-        """Return what adds up the parts of the log."""
-        return _core.Merger(self.spec, self.name, self.normalisers)
-
-
-@dataclass(frozen=True)
 class FrameTask:
     """Consecutive rows of a log, which travel with the task."""
 
@@ -85,9 +55,9 @@ class FrameTask:
         """Which rows these are."""
         return 0, self.token, self.row, self.frame.height
 
-    def run(self, job: Pass) -> _core.Partial:
+    def run(self, job: _core.Job) -> _core.Partial:
         """Scan the rows."""
-        return job.frame(self.frame, self.token, self.row, 1, None)
+        return _core.scan_table(job, self.frame, self.token, self.row, 1, None)
 
 
 @dataclass(frozen=True)
@@ -99,15 +69,16 @@ class ParquetTask:
     identity: FileIdentity
     extent: Extent
 
-    def run(self, job: Pass) -> _core.Partial:
+    def run(self, job: _core.Job) -> _core.Partial:
         """Scan the row groups."""
-        return job.parquet([(self.path, self.extent[0], self.groups, self.identity.anywhere)], None, 1, None)
+        file = (self.path, self.extent[0], self.groups, self.identity.anywhere.described())
+        return _core.scan_parquet(job, [file], None, 1, None)
 
 
 Task: TypeAlias = FrameTask | ParquetTask
 
 
-def run_task(job: Pass, task: Task) -> bytes:
+def run_task(job: _core.Job, task: Task) -> bytes:
     """Do a task where `map=` put it; bytes go back."""
     return task.run(job).encode()
 

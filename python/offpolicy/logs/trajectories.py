@@ -12,8 +12,8 @@ in f64, where a product that is too large becomes infinite: whoever asks must lo
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import astuple, dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -21,17 +21,16 @@ import polars as pl
 from offpolicy import _core
 from offpolicy._util import polars_calls
 from offpolicy._util.forked import check_not_forked
+from offpolicy._util.mixing import mixed
 from offpolicy._util.visible import visible
 from offpolicy.errors import TooLargeError, UsageError
 from offpolicy.evaluation.estimators import BLENDED
-from offpolicy.evaluation.plan import BEHAVIOR, Plan, Policy
+from offpolicy.evaluation.plan import BEHAVIOR, MixedRatio, Plan, Policy, Probabilities, RatioColumn
+from offpolicy.logs.clusters import Clusters
 from offpolicy.logs.crossing import Crossing
 from offpolicy.logs.reading import Reading, Recount
 from offpolicy.logs.sources import Source
 from offpolicy.protocols import Floats
-
-if TYPE_CHECKING:
-    from offpolicy.logs.clusters import Clusters
 
 Made = TypeVar("Made")
 
@@ -54,10 +53,10 @@ class Steps:
 class Samples:
     """The log of an evaluation, and what was made of it; small things are kept."""
 
-    scan: Callable[[Plan, str, bytes | None], _core.Whole]
+    scan: Callable[[Plan, _core.Pass, _core.Normalisers | None], _core.Whole]
     source: Source
     plan: Plan
-    normalisers: bytes
+    normalisers: _core.Normalisers
     clusters: Clusters | None = None
     passes: int = 2  # 1 where the log should be read no more than once, unless what is asked for needs it
     crossing: Crossing = field(default_factory=Crossing, repr=False)
@@ -73,7 +72,7 @@ class Samples:
 
     def values(self, policy: str, estimator: str, baseline: float | None = None) -> pl.DataFrame:
         """Per-trajectory values of an estimator: columns `episode` and `value`; `baseline` is another for `dr-bsl`."""
-        return self._of_trajectories("values", policy, estimator, baseline)
+        return self._of_trajectories(_core.Pass.VALUES, policy, estimator, baseline)
 
     def influence(self, policy: str, estimator: str) -> pl.DataFrame:
         """Return what the standard error is the spread of: columns `episode` and `value`, in the order of the log.
@@ -81,9 +80,9 @@ class Samples:
         SE² = Σ (ψ_i − ψ̄)² / (n (n − 1)). For a mean over trajectories ψ_i is the value of trajectory i; for a weighted
         estimator it is its influence value, and ψ̄ = 0.
         """
-        return self._of_trajectories("influence", policy, estimator, None)
+        return self._of_trajectories(_core.Pass.INFLUENCE, policy, estimator, None)
 
-    def _of_trajectories(self, pass_name: str, policy: str, estimator: str, baseline: float | None) -> pl.DataFrame:
+    def _of_trajectories(self, pass_: _core.Pass, policy: str, estimator: str, baseline: float | None) -> pl.DataFrame:
         check_not_forked()
         if estimator in BLENDED:
             raise UsageError(
@@ -96,7 +95,7 @@ class Samples:
         settings = self.plan.settings if baseline is None else replace(self.plan.settings, baseline=baseline)
         targets = tuple(map(chosen, self.plan.policies))
         plan = replace(self.plan, settings=settings, policies=targets, mc=estimator == "mc", paired=False)
-        whole = self.scan(plan, pass_name, self.normalisers)
+        whole = self.scan(plan, pass_, self.normalisers)
         index = [BEHAVIOR, *(target.name for target in self.plan.policies)].index(policy)
         episodes, values = whole.values(index)
         if None in values:
@@ -116,22 +115,22 @@ class Samples:
             for frame in self._whole_episodes([*names.values()], form):
                 yield from self._padded(_mixed(frame, shares), names, horizon)
 
-    def _form(self, policy: Policy) -> tuple[dict[str, Any], list[float]]:
+    def _form(self, policy: Policy) -> tuple[Probabilities | RatioColumn, list[float]]:
         """Return the ratio that the policy's own is mixed of, and the α of each mixture, the innermost first."""
         named = {target.name: target for target in self.plan.policies}
         shares: list[float] = []
         form = policy.ratio
-        while form is not None and "mixture" in form:
-            shares.insert(0, form["mixture"]["alpha"])
-            form = named[form["mixture"]["of"]].ratio
+        while isinstance(form, MixedRatio):
+            shares.insert(0, form.alpha)
+            form = named[form.of].ratio
         assert form is not None  # the estimator was computed with it
         return form, shares
 
-    def _whole_episodes(self, names: list[str], form: dict[str, Any]) -> Iterator[pl.DataFrame]:
+    def _whole_episodes(self, names: list[str], form: Probabilities | RatioColumn) -> Iterator[pl.DataFrame]:
         """Rows of whole trajectories. The first and last of a batch, and those that cross files, wait."""
         key, step = self.plan.columns.episode, self.plan.columns.step
         keys, waiting, recount = polars_calls.exactly([key, step]), [], Recount()
-        used = list(dict.fromkeys([*names, *form.get("column", form.get("probabilities", {})).values()]))
+        used = list(dict.fromkeys([*names, *astuple(form)]))
         chosen = [*keys, *(each.cast(pl.Float64) for each in polars_calls.exactly(used)), _ratio(form).alias(_RATIO)]
         with self.source.unchanged():
             for rows in self.source.read(list(dict.fromkeys([key, step, *used])), ROWS):
@@ -162,11 +161,10 @@ class Samples:
             yield Steps(block["value"], c, columns)
 
 
-def _ratio(form: dict[str, Any]) -> pl.Expr:
-    if "column" in form:
-        return polars_calls.column(form["column"]["ratio"]).cast(pl.Float64)
-    pair = form["probabilities"]
-    target, behavior = polars_calls.exactly([pair["target"], pair["behavior"]])
+def _ratio(form: Probabilities | RatioColumn) -> pl.Expr:
+    if isinstance(form, RatioColumn):
+        return polars_calls.column(form.name).cast(pl.Float64)
+    target, behavior = polars_calls.exactly([form.target, form.behavior])
     return target.cast(pl.Float64) / behavior.cast(pl.Float64)
 
 
@@ -176,7 +174,7 @@ def _mixed(frame: pl.DataFrame, shares: Sequence[float]) -> pl.DataFrame:
         return frame
     rho: Floats = frame[_RATIO].to_numpy()
     for alpha in shares:
-        rho = (1 - alpha) * rho + alpha
+        rho = mixed(alpha, rho)
     return frame.with_columns(pl.Series(_RATIO, rho))
 
 

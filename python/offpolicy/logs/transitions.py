@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from offpolicy.errors import SHOWN, BadLogError, WrongTypeError
 from offpolicy.logs.columns import Columns, coding
 from offpolicy.logs.endings import ended
 from offpolicy.logs.problem import Problem
-from offpolicy.logs.sources import Source, open_log
+from offpolicy.logs.sources import open_log
+from offpolicy.logs.steps import counted_from, smallest_step
 from offpolicy.logs.successors import ORDER, logged_successors
 from offpolicy.protocols import Actions, Floats, Setting, States
 
@@ -82,7 +84,8 @@ def transitions(
     for frame in source.frames(layout.names, batch_rows or BATCH_ROWS):
         layout.check(frame, row)
         if row == 0 and frame.height:
-            layout.first_step = _first_step(source, layout.step, int(frame[layout.step][0]))
+            again = (each[layout.step] for each in source.frames([layout.step]))
+            layout.first_step = counted_from(smallest_step(chain([frame[layout.step]], again)))
         if not layout.has_next:
             layout.check_order(frame, row, held)
         row += frame.height
@@ -96,13 +99,6 @@ def transitions(
             held = whole
     if held is not None and held.height:
         yield layout.batch(held, None)
-
-
-def _first_step(source: Source, column: str, first: int) -> int:
-    """Steps count from 0 or from 1; a log may begin inside an episode."""
-    if first == 0:
-        return 0
-    return int(not any((frame[column] == 0).any() for frame in source.frames([column])))
 
 
 class _Layout:

@@ -24,6 +24,7 @@ from offpolicy.evaluation.plan import Plan
 from offpolicy.logs.endings import cut_off
 from offpolicy.logs.reading import Reading
 from offpolicy.logs.sources import ParquetSource, Source, several
+from offpolicy.logs.steps import counted_from
 
 #: A column that marks the rows at which an episode was cut off.
 CUT = "__offpolicy_cut__"
@@ -61,7 +62,7 @@ def with_checks(plan: Plan) -> Plan:
     """The plan that also reads, and so checks, the columns that a bootstrap needs."""
     if plan.settings.truncation != "bootstrap":
         return plan
-    return replace(plan, extra=tuple((name, "finite") for name in _model(plan)))
+    return replace(plan, extra=tuple(zip(_model(plan), ("q_hat", "r_hat"), strict=True)))
 
 
 def mend(source: Source, plan: Plan, cut: Cut, explicit: bool, beside: Sequence[str] = ()) -> Mended:
@@ -140,8 +141,8 @@ def _extent(source: Source, plan: Plan) -> tuple[int, int]:
     step = column(plan.columns.step)
     found = [piece.select(step.min(), step.max().alias("last")) for piece in source.pieces()]
     whole = pl.concat(found, how="vertical_relaxed").select(step.min(), pl.col("last").max())
-    first, last = interruptible(lambda _: whole.collect(engine="streaming")).row(0)
-    return first, last
+    smallest, last = interruptible(lambda _: whole.collect(engine="streaming")).row(0)
+    return counted_from(smallest), last
 
 
 def _cut_rows(source: Source, plan: Plan, first: int, horizon: int) -> pl.DataFrame:

@@ -4,26 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy.errors import OffPolicyError
 from offpolicy.protocols import States
-
-
-class Aggregation(Protocol):
-    """A number of cells, and the cell of every state; `offpolicy.Grid` is one."""
-
-    @property
-    def cells(self) -> int:
-        """How many there are."""
-        ...
-
-    def index(self, states: States) -> NDArray[np.int64]:
-        """The cell of each state."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.folds import MOST_FOLDS, fold_of
 from offpolicy.grid import Grid, check_table
 from offpolicy.logs.columns import ESTIMATED, SCORE, Columns
-from offpolicy.logs.sources import FrameSource, open_log
+from offpolicy.logs.sources import open_log
 from offpolicy.logs.transitions import Transitions, transitions
 from offpolicy.models.logistic_score import LogisticScore
 from offpolicy.policies import FromClassifier
@@ -128,7 +128,7 @@ def estimate_behavior(
         raise UsageError(f"classifier= takes an object with fit and predict_proba, not {shown(classifier)}")
     smoothing = at_least_0("smoothing", smoothing)
     source = open_log(log)
-    query = source.frame if isinstance(source, FrameSource) else source.lazy()
+    query = source.as_polars()
     made = behavior_columns(
         query,
         domain,
@@ -205,12 +205,12 @@ def estimate_of(
     classifier: Any = None,
     aggregate: Grid | None = None,
     columns: Columns | None = None,
-) -> tuple[Estimate, Folds]:
+) -> tuple[BehaviorEstimate, Folds]:
     """Return what each fold is told by the others, and how many episodes each has."""
     episodes = np.zeros(folds, dtype=np.int64)
     batches = _folded(transitions(log, domain, columns), domain, part_of, episodes)
     if classifier is None:
-        return _Counts.count(batches, _cells(aggregate, domain), domain.actions, folds), episodes
+        return _CellCounts.count(batches, _cells(aggregate, domain), domain.actions, folds), episodes
     return _Classifiers.fit(batches, classifier, domain.actions, episodes), episodes
 
 
@@ -271,7 +271,7 @@ class _Score(Protocol):
         ...
 
 
-class Estimate(Protocol):
+class BehaviorEstimate(Protocol):
     """What was seen of the behaviour policy."""
 
     def seen(self, states: States, fold: Folds) -> Floats:
@@ -285,7 +285,7 @@ class Estimate(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class _Counts:
+class _CellCounts:
     """Counts of other folds, (folds, cells, actions)."""
 
     cells: Grid
@@ -293,7 +293,7 @@ class _Counts:
     field = ("cell", pl.Int64)
 
     @classmethod
-    def count(cls, batches: Iterator[tuple[Transitions, Folds]], cells: Grid, actions: int, folds: int) -> _Counts:
+    def count(cls, batches: Iterator[tuple[Transitions, Folds]], cells: Grid, actions: int, folds: int) -> _CellCounts:
         """One pass over the log."""
         check_table(cells, actions, tables=2 * folds)
         shape = (folds, cells.cells, actions)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from offpolicy.drivers.arguments import read_behavior
-from offpolicy.models.behavior import Estimate, estimate_of
+from offpolicy.models.behavior import BehaviorEstimate, estimate_of
 from offpolicy.protocols import Floats, Policy, Setting, States, Step
 
 
@@ -41,7 +41,7 @@ def behavior_policy(behavior: Any, log: Any, domain: Setting, smoothing: float =
 class EstimatedBehavior:
     """(N(s, a) + α) / Σ_b (N(s, b) + α) over the legal actions b; equal where nothing is known."""
 
-    estimate: Estimate
+    estimate: BehaviorEstimate
     domain: Setting
     smoothing: float
 

@@ -17,7 +17,7 @@ from offpolicy.policies import Legal, Uniform
 from offpolicy.protocols import Actions, Domain, Floats, Policy, States
 from offpolicy.simulation.rollouts import draw
 from offpolicy.theory.mdp import MDP
-from offpolicy.theory.value import bellman
+from offpolicy.theory.values import bellman
 
 
 def from_mdp(

@@ -15,18 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import DTypeLike, NDArray
 
 from offpolicy._util import polars_calls
+from offpolicy._util.arrays import Actions, Floats, States, Step
 from offpolicy._util.files import whole_file
 from offpolicy._util.probabilities import TOLERANCE, checked
 from offpolicy._util.scalars import whole
 from offpolicy.errors import OffPolicyError, PluginError, UsageError
-from offpolicy.protocols import Actions, Domain, Floats, Policy, States
 
 #: Most episodes a block, and most rows it may come to at the horizon.
 BLOCK, BLOCK_ROWS = 8192, 1 << 20
@@ -35,12 +35,39 @@ BLOCK, BLOCK_ROWS = 8192, 1 << 20
 StepFunction: TypeAlias = Callable[[NDArray[np.int64], States, Actions], tuple[States, Floats, NDArray[np.bool_]]]
 
 
-def simulate(domain: Domain, policy: Policy, episodes: int, seed: int) -> pl.DataFrame:
+class Simulator(Protocol):
+    """What is read of a domain here; an `offpolicy.protocols.Domain` has it."""
+
+    name: str
+    state_columns: Sequence[str]
+    actions: int
+    horizon: int
+
+    def reset(self, n: int, rng: np.random.Generator) -> States:
+        """n first states."""
+        ...
+
+    def step(
+        self, states: States, actions: Actions, rng: np.random.Generator
+    ) -> tuple[States, Floats, NDArray[np.bool_]]:
+        """Next states, rewards, and which rows have ended."""
+        ...
+
+
+class Acting(Protocol):
+    """What is read of a policy here; an `offpolicy.protocols.Policy` has it."""
+
+    def probabilities(self, states: States, step: Step) -> Floats:
+        """The (n, actions) array of π(a|s)."""
+        ...
+
+
+def simulate(domain: Simulator, policy: Acting, episodes: int, seed: int) -> pl.DataFrame:
     """The log of a policy in a domain."""
     return pl.concat(blocks(domain, policy, episodes, seed))
 
 
-def blocks(domain: Domain, policy: Policy, episodes: int, seed: int) -> Iterator[pl.DataFrame]:
+def blocks(domain: Simulator, policy: Acting, episodes: int, seed: int) -> Iterator[pl.DataFrame]:
     """The same log in parts of whole episodes."""
     if episodes < 1:
         raise UsageError(f"episodes must be at least 1, not {episodes}")
@@ -63,8 +90,8 @@ def blocks(domain: Domain, policy: Policy, episodes: int, seed: int) -> Iterator
 
 
 def write(
-    domain: Domain,
-    policy: Policy,
+    domain: Simulator,
+    policy: Acting,
     episodes: int,
     seed: int,
     path: Path,
@@ -102,7 +129,7 @@ def draw(probabilities: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
     return chosen
 
 
-def _block(domain: Domain, policy: Policy, first: int, n: int, rng: np.random.Generator) -> pl.DataFrame:
+def _block(domain: Simulator, policy: Acting, first: int, n: int, rng: np.random.Generator) -> pl.DataFrame:
     """n episodes, all that run a step at a time; rows come by step and are put in the order of episodes at the end."""
     states, step = _begin(domain, n, rng)
     running, lengths = np.arange(n), np.zeros(n, dtype=np.int64)
@@ -133,7 +160,7 @@ def _block(domain: Domain, policy: Policy, first: int, n: int, rng: np.random.Ge
     return _log(domain, steps, first, lengths, last)
 
 
-def _begin(domain: Domain, n: int, rng: np.random.Generator) -> tuple[States, StepFunction]:
+def _begin(domain: Simulator, n: int, rng: np.random.Generator) -> tuple[States, StepFunction]:
     """First states, and how to go on from there."""
     begin: Callable[[int, np.random.Generator], tuple[States, StepFunction]] | None = getattr(domain, "begin", None)
     if begin is not None:
@@ -152,7 +179,9 @@ class _Step(NamedTuple):
     done: NDArray[np.bool_]
 
 
-def _log(domain: Domain, steps: Sequence[_Step], first: int, lengths: NDArray[np.int64], last: States) -> pl.DataFrame:
+def _log(
+    domain: Simulator, steps: Sequence[_Step], first: int, lengths: NDArray[np.int64], last: States
+) -> pl.DataFrame:
     """Rows in the order of episodes; the next state of a row is the state of the row after it, or the last one."""
     ends = np.cumsum(lengths)
     starts = ends - lengths

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from offpolicy.protocols import Model, Policy, States
+from offpolicy.protocols import Model, Policy, States, values_of
 from offpolicy.testing.faults import Faults
+from offpolicy.testing.lookups import check_lookups
 from offpolicy.testing.policies import check_policy
 from offpolicy.testing.transition_laws import check_model_law
 from offpolicy.testing.values import SAME, check_values
@@ -25,8 +26,9 @@ def check_fitter(
 ) -> None:
     """Raises a `ConformanceError` with everything that breaks the protocol of a model fitter; None is good news.
 
-    Fits to logs of `Walk`, or of a domain of yours, and asks the models as `annotate` and generators would. On `Walk`
-    the value of a policy is known: the model's must not be further from it than `accuracy`; None asks for no accuracy.
+    Fits to logs of `Walk`, or of a domain of yours, and asks the models as `annotate` and generators would. Where
+    values have `lookup_many`, it must give what they say when they are asked one by one. On `Walk` the value of a
+    policy is known: the model's must not be further from it than `accuracy`; None asks for no accuracy.
 
     >>> from offpolicy.testing import check_fitter
     >>> check_fitter("tabular")
@@ -153,6 +155,11 @@ def _values(faults: Faults, model: Any, domain: Any, log: pl.DataFrame) -> None:
             "values(policy, …) are those of the policy that is given",
             "evaluate that policy, not the one that made the log",
         )
+    if len(apart) == len(named):
+        with faults.calling("lookup", "the values of several policies"):
+            together = values_of(model, list(named.values()), domain.horizon, domain.discount)
+            if len(together) == len(named):
+                check_lookups(faults, together, named, states, actions, steps)
     if hasattr(model, "values_of") and len(apart) == len(named):
         with faults.calling("values-of", "values_of(policies, horizon, discount)"):
             together = model.values_of(list(named.values()), domain.horizon, domain.discount)

@@ -7,7 +7,7 @@ Arrays of floats give floats; an MDP given in `fractions.Fraction` computes in F
 from offpolicy.theory.cramer_rao import cramer_rao_dag, cramer_rao_tree
 from offpolicy.theory.dr import dr_bsl_variance, dr_variance, step_is_variance
 from offpolicy.theory.dr_v2 import dr_v2_bias, dr_v2_bias_bound
-from offpolicy.theory.efficiency import efficiency
+from offpolicy.theory.efficiency_table import efficiency
 from offpolicy.theory.mdp import MDP
 from offpolicy.theory.rewards import Rewards
 from offpolicy.theory.step_wis import step_wis_variance
@@ -15,7 +15,7 @@ from offpolicy.theory.structure import structure_of
 from offpolicy.theory.support import missing_support, step_is_bias, step_is_bias_bound
 from offpolicy.theory.trajectory_is import is_variance, wis_variance
 from offpolicy.theory.unroll import Unrolled, unroll_dag, unroll_tree
-from offpolicy.theory.value import q_values, value
+from offpolicy.theory.values import q_values, value
 from offpolicy.theory.wdr import wdr_variance
 
 __all__ = [

@@ -25,9 +25,9 @@ from offpolicy.errors import OffPolicyError
 from offpolicy.theory.arrays import Array, Number, number, variance
 from offpolicy.theory.mdp import MDP
 from offpolicy.theory.outcome import outcome_variance
-from offpolicy.theory.ratios import Ratios, occupancy, ratios
+from offpolicy.theory.ratios import PolicyPair, occupancy, ratios
 from offpolicy.theory.structure import why_no_dag, why_no_tree
-from offpolicy.theory.value import bellman
+from offpolicy.theory.values import bellman
 
 
 def cramer_rao_tree(mdp: MDP, behavior: ArrayLike, target: ArrayLike, unroll: bool = False) -> Number:
@@ -76,12 +76,12 @@ def _check(kind: str, why: str | None) -> None:
         )
 
 
-def _squared_ratios(mdp: MDP, policies: Ratios) -> Array:
+def _squared_ratios(mdp: MDP, policies: PolicyPair) -> Array:
     """E[ρ_{1:t}² 1{s_t = s, a_t = a}], (H, S, A): an occupancy whose weights are squared ratios."""
     return occupancy(mdp, policies.pi0 * policies.rho**2)
 
 
-def _bound(mdp: MDP, policies: Ratios, weights: Array) -> Number:
+def _bound(mdp: MDP, policies: PolicyPair, weights: Array) -> Number:
     q, v = bellman(mdp, policies.pi1)
     sigma2 = outcome_variance(mdp, q, v)
     steps = sum(mdp.discount ** (2 * t) * (weights[t] * sigma2[t]).sum() for t in range(mdp.horizon))

@@ -26,8 +26,8 @@ from offpolicy.errors import UsageError
 from offpolicy.theory.arrays import Array, Number, as_array, number, variance
 from offpolicy.theory.mdp import MDP
 from offpolicy.theory.outcome import outcome_variance
-from offpolicy.theory.ratios import Ratios, ratios
-from offpolicy.theory.value import bellman
+from offpolicy.theory.ratios import PolicyPair, ratios
+from offpolicy.theory.values import bellman
 
 
 def dr_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike, q_hat: ArrayLike) -> Number:
@@ -76,7 +76,7 @@ def dr_bsl_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike, baseline: 
     return variance_of_dr(mdp, policies, np.broadcast_to(guess[:, None, None], policies.rho.shape))
 
 
-def variance_of_dr(mdp: MDP, policies: Ratios, q_hat: Array) -> Number:
+def variance_of_dr(mdp: MDP, policies: PolicyPair, q_hat: Array) -> Number:
     """The recursion, from the last step to the first."""
     pi0, rho = policies.pi0, policies.rho
     q, v = bellman(mdp, policies.pi1)

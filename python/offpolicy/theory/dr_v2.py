@@ -21,7 +21,7 @@ from offpolicy.theory.arrays import Number, number
 from offpolicy.theory.mdp import MDP
 from offpolicy.theory.ratios import occupancy
 from offpolicy.theory.rewards import Rewards
-from offpolicy.theory.value import bellman
+from offpolicy.theory.values import bellman
 
 
 def dr_v2_bias(mdp: MDP, target: ArrayLike, p_hat: ArrayLike, r_hat: ArrayLike | Rewards) -> Number:

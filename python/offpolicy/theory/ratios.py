@@ -18,7 +18,7 @@ from offpolicy.theory.mdp import MDP
 
 
 @dataclass(frozen=True, eq=False)
-class Ratios:
+class PolicyPair:
     """π0, π1 and ρ, all (H, S, A)."""
 
     pi0: Array
@@ -26,7 +26,7 @@ class Ratios:
     rho: Array
 
 
-def ratios(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Ratios:
+def ratios(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> PolicyPair:
     """Refuses a target without support, with the first step, state and action."""
     pi0, pi1 = mdp.policy(behavior, "behavior"), mdp.policy(target, "target")
     unseen = (pi0 == 0) & (pi1 > 0)
@@ -39,7 +39,7 @@ def ratios(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Ratios:
                 "tells how far step-wise importance sampling is off"
             )
         here = ((pi1[t] > 0) & here[:, None]).ravel() @ (mdp.transitions[t] > 0).reshape(-1, mdp.states)
-    return Ratios(pi0, pi1, pi1 / np.where(pi0 > 0, pi0, 1))
+    return PolicyPair(pi0, pi1, pi1 / np.where(pi0 > 0, pi0, 1))
 
 
 def occupancy(mdp: MDP, pi: Array) -> Array:

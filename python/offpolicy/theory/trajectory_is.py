@@ -24,8 +24,8 @@ from numpy.typing import ArrayLike
 
 from offpolicy.theory.arrays import Array, Number, number, variance
 from offpolicy.theory.mdp import MDP
-from offpolicy.theory.ratios import Ratios, ratios
-from offpolicy.theory.value import bellman
+from offpolicy.theory.ratios import PolicyPair, ratios
+from offpolicy.theory.values import bellman
 
 
 def is_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Number:
@@ -59,7 +59,7 @@ def wis_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Number:
     return number(spread, mdp.exact)
 
 
-def weighted_moments(mdp: MDP, policies: Ratios) -> tuple[Array, Array, Array, Array]:
+def weighted_moments(mdp: MDP, policies: PolicyPair) -> tuple[Array, Array, Array, Array]:
     """V, α, β and κ of the first step, each (S,)."""
     gamma, rho = mdp.discount, policies.rho
     _, v = bellman(mdp, policies.pi1)

@@ -11,62 +11,22 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Schema};
 use arrow_select::take::take;
 use offpolicy_core::log::problem::{Kind, Place};
-use offpolicy_core::log::scan::{Batch, Flaw, Run, Scan};
+use offpolicy_core::log::scan::{Batch, EpisodeRun, Flaw, Scan};
 use offpolicy_core::log::steps::Steps;
-use offpolicy_core::pass::plan::Plan;
-use serde::Deserialize;
 
 use crate::errors::Failure;
 use crate::runs::find_runs;
+use crate::spec::Content;
 
 /// Rows converted and folded together: their columns stay in the cache between the two.
 const SLAB: usize = 4096;
 /// The largest integer below which all are exact in f64.
 const EXACT: i64 = 1 << 53;
 
-/// A plan and the names of the columns that are not numbers.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Spec {
-    /// Episode id.
-    pub episode: String,
-    /// Step in the episode.
-    pub step: String,
-    /// What to compute.
-    pub plan: Plan,
-}
-
-impl Spec {
-    /// From the JSON that the Python side writes.
-    pub fn parse(json: &str) -> Result<Self, Failure> {
-        serde_json::from_str(json).map_err(|error| Failure::Internal(format!("the plan cannot be read: {error}")))
-    }
-
-    /// The same JSON without the limit of memory, which is that of one machine and changes no number.
-    pub fn lasting(json: &str) -> Result<String, Failure> {
-        let unreadable = |error| Failure::Internal(format!("the plan cannot be read: {error}"));
-        let mut spec: serde_json::Value = serde_json::from_str(json).map_err(unreadable)?;
-        if let Some(plan) = spec.get_mut("plan").and_then(serde_json::Value::as_object_mut) {
-            plan.remove("memory");
-        }
-        Ok(spec.to_string())
-    }
-
-    /// All columns to read, those with text and marks first.
-    pub fn names(&self) -> Vec<&str> {
-        let first = [&self.episode, &self.step].into_iter().chain(self.marks().into_iter().flatten());
-        first.map(String::as_str).chain(self.plan.slots.iter().map(|slot| slot.name.as_str())).collect()
-    }
-
-    /// The columns of marks that the log has.
-    fn marks(&self) -> [Option<&String>; 2] {
-        [self.plan.terminal.as_ref(), self.plan.truncated.as_ref()]
-    }
-}
-
 /// Scratch memory of one worker.
 #[derive(Default)]
 pub struct Converter {
-    runs: Vec<Run>,
+    runs: Vec<EpisodeRun>,
     steps: Vec<i64>,
     numbers: Vec<Vec<f64>>,
     marks: [Vec<bool>; 2],
@@ -85,7 +45,7 @@ impl Columns {
     /// The columns of a batch that came from elsewhere. Numbers are where their length says; texts and indices may lead
     /// anywhere, and are looked at once.
     pub fn imported(
-        spec: &Spec,
+        spec: &Content,
         batch: &RecordBatch,
         validate: impl FnOnce(&dyn Array) -> Result<(), ArrowError>,
     ) -> Result<Self, Failure> {
@@ -96,7 +56,7 @@ impl Columns {
     }
 
     /// Finds the columns; a dictionary of texts becomes plain text.
-    pub fn new(spec: &Spec, batch: &RecordBatch) -> Result<Self, Failure> {
+    pub fn new(spec: &Content, batch: &RecordBatch) -> Result<Self, Failure> {
         let find = |name: &str| {
             batch.column_by_name(name).cloned().ok_or_else(|| Failure::Input(format!("the log has no column {name:?}")))
         };
@@ -136,7 +96,7 @@ impl Columns {
 }
 
 /// Refuses columns whose types cannot be what their names say.
-pub fn check_types(spec: &Spec, schema: &Schema) -> Result<(), Failure> {
+pub fn check_types(spec: &Content, schema: &Schema) -> Result<(), Failure> {
     let data_type = |name: &str| {
         let field = schema.field_with_name(name);
         field
@@ -179,7 +139,7 @@ impl Converter {
     /// Converts rows of a batch, slab by slab, and pushes them into the scan. `place` is that of the batch's first row.
     pub fn push(
         &mut self,
-        spec: &Spec,
+        spec: &Content,
         columns: &Columns,
         rows: Range<usize>,
         place: Place,
@@ -198,7 +158,7 @@ impl Converter {
     /// not be put together again.
     fn push_slab(
         &mut self,
-        spec: &Spec,
+        spec: &Content,
         columns: &Columns,
         rows: Range<usize>,
         more: bool,

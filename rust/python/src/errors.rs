@@ -94,3 +94,15 @@ pub fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, Failure>) -> Res
 pub fn shielded<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     caught(work).map_err(Failure::Internal)?
 }
+
+/// Does the work; where states came from elsewhere, a panic is theirs.
+pub fn blame<T>(travelled: bool, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    let why = |why: String| {
+        if travelled {
+            Failure::State(format!("states that came through map= do not add up: {why}"))
+        } else {
+            Failure::Internal(why)
+        }
+    };
+    caught(work).map_err(why)?
+}

@@ -2,8 +2,8 @@
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use offpolicy_core::models::kernel::{Axis, Kernel, NotAKernel, smoothed};
-use offpolicy_core::models::kernel_model::{self, PolicyTables, Samples};
-use offpolicy_core::models::logged_rows::Rows;
+use offpolicy_core::models::kernel_model::{self, PairPolicy, Samples};
+use offpolicy_core::models::logged_rows::RowsByRemaining;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -112,7 +112,7 @@ impl KernelModel {
             for policy in &policies {
                 let table = policy.as_slice()?;
                 check(table.len() == size || table.len() == size * horizon, "the tables of a policy")?;
-                tables.push(PolicyTables::new(table, size));
+                tables.push(PairPolicy::new(table, size));
             }
             let rows = self.rows(&pairs, &remaining, horizon)?;
             let values = py.detach(|| self.0.values(&tables, horizon, discount, &rows));
@@ -157,7 +157,7 @@ impl KernelModel {
 }
 
 impl KernelModel {
-    fn rows<'a>(&self, pairs: &'a Wholes<'_>, remaining: &Wholes<'_>, horizon: usize) -> PyResult<Rows<'a>> {
+    fn rows<'a>(&self, pairs: &'a Wholes<'_>, remaining: &Wholes<'_>, horizon: usize) -> PyResult<RowsByRemaining<'a>> {
         let (pairs, remaining) = (pairs.as_slice()?, remaining.as_slice()?);
         check(pairs.len() == remaining.len(), "the rows")?;
         check(pairs.iter().all(|&pair| (pair as usize) < self.0.pairs()), "the pairs")?;

@@ -6,10 +6,10 @@ use numpy::{
     PyReadwriteArray1, PyReadwriteArray3,
 };
 use offpolicy_core::models::cells::Grid;
-use offpolicy_core::models::counts::{BadSteps, Counts, Steps};
+use offpolicy_core::models::counts::{BadSteps, CountedSteps, Counts};
 use offpolicy_core::models::dp;
 use offpolicy_core::models::integers::Integers;
-use offpolicy_core::models::lookup::{Found, Rows, Tables, Values};
+use offpolicy_core::models::lookup::{Found, LoggedSteps, ValueTables, Values};
 use offpolicy_core::models::model::Model;
 use offpolicy_core::models::optimal::{Goal, NoOptimum, optimum};
 use pyo3::exceptions::{PyIndexError, PyValueError};
@@ -79,7 +79,7 @@ impl Transitions {
         known: Flags<'_>,
     ) -> PyResult<()> {
         shielded(|| {
-            let steps = Steps {
+            let steps = CountedSteps {
                 states: states.as_slice()?,
                 actions: actions.get()?,
                 rewards: rewards.as_slice()?,
@@ -278,7 +278,7 @@ pub fn tabular_lookup<'py>(
 ) -> PyResult<()> {
     shielded(|| {
         let (horizon, states, n_actions) = shape;
-        let rows = Rows { cells: cells.as_slice()?, actions: actions.get()?, steps: steps.get()?, first_step };
+        let rows = LoggedSteps { cells: cells.as_slice()?, actions: actions.get()?, steps: steps.get()?, first_step };
         let n = rows.cells.len();
         let pairs = states.saturating_mul(n_actions);
         let policy = policy.as_ref().map(Floats::as_slice).transpose()?;
@@ -310,7 +310,7 @@ pub fn tabular_lookup<'py>(
                 Some(Values { model, v: v.as_slice()?, lanes, lane: *lane, discount: *discount })
             }
         };
-        let tables = Tables { states, actions: n_actions, horizon, policy, values };
+        let tables = ValueTables { states, actions: n_actions, horizon, policy, values };
         py.detach(|| tables.look_up(&rows, found, threads)).map_err(PyIndexError::new_err)
     })
 }

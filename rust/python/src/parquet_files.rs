@@ -14,9 +14,10 @@ use pyo3::prelude::*;
 use crate::columns::{Columns, check_types};
 use crate::errors::{Failure, guarded, shielded};
 use crate::identity::{Described, Identity};
+use crate::job::Job;
 use crate::pages::Pages;
 use crate::partial::Partial;
-use crate::workers::{Job, Worker};
+use crate::runtime::{Readers, Worker};
 
 /// Rows decoded together.
 pub const BATCH: usize = 1 << 14;
@@ -118,48 +119,42 @@ type Asked = (PathBuf, u32, Option<Vec<usize>>, Described);
 
 /// Scans files.
 #[pyfunction]
-#[pyo3(signature = (spec, pass_, normalisers, files, batch_rows, threads, progress))]
-#[expect(clippy::too_many_arguments, reason = "a Python signature")]
+#[pyo3(signature = (job, files, batch_rows, threads, progress))]
 pub fn scan_parquet(
     py: Python<'_>,
-    spec: &str,
-    pass_: &str,
-    normalisers: Option<&[u8]>,
+    job: &Bound<'_, Job>,
     files: Vec<Asked>,
     batch_rows: Option<usize>,
     threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Partial> {
     shielded(|| {
-        let job = Job::new(spec, pass_, normalisers, threads, progress)?;
-        scan(py, &job, files, batch_rows.unwrap_or(BATCH))
-    })
-}
-
-fn scan(py: Python<'_>, job: &Job, files: Vec<Asked>, batch_rows: usize) -> PyResult<Partial> {
-    let (mut sources, mut units, mut extents) = (vec![], vec![], vec![]);
-    for (path, index, groups, before) in files {
-        let source = Source::open(path, index, Some(before))?;
-        check_types(&job.spec, source.metadata.schema()).map_err(|why| in_file(&source, why))?;
-        let own = cut(&source, sources.len(), groups);
-        let rows = own.iter().map(|unit| unit.rows.max(0).cast_unsigned()).sum();
-        let row = own.first().map_or(0, |unit| unit.row);
-        extents.push(Extent { source: index, log: source.identity.content(), row, rows });
-        units.extend(own);
-        sources.push(source);
-    }
-    let next = AtomicUsize::new(0);
-    let partial = job.run(py, |worker| {
-        worker.scan.adds_bits = false;
-        while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let source = &sources[unit.source];
-            if !guarded(&source.path, || read(worker, source, unit, batch_rows))? {
-                break;
-            }
+        let readers = Readers::new(job.get(), threads, progress);
+        let batch_rows = batch_rows.unwrap_or(BATCH);
+        let (mut sources, mut units, mut extents) = (vec![], vec![], vec![]);
+        for (path, index, groups, before) in files {
+            let source = Source::open(path, index, Some(before))?;
+            check_types(job.get().spec(), source.metadata.schema()).map_err(|why| in_file(&source, why))?;
+            let own = cut(&source, sources.len(), groups);
+            let rows = own.iter().map(|unit| unit.rows.max(0).cast_unsigned()).sum();
+            let row = own.first().map_or(0, |unit| unit.row);
+            extents.push(Extent { source: index, log: source.identity.content(), row, rows });
+            units.extend(own);
+            sources.push(source);
         }
-        Ok(())
-    })?;
-    Ok(Partial::new(job, extents, partial))
+        let next = AtomicUsize::new(0);
+        let partial = readers.run(py, |worker| {
+            worker.scan.adds_bits = false;
+            while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let source = &sources[unit.source];
+                if !guarded(&source.path, || read(worker, source, unit, batch_rows))? {
+                    break;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(Partial::new(job, extents, partial))
+    })
 }
 
 fn in_file(source: &Source, why: Failure) -> Failure {

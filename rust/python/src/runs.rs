@@ -8,17 +8,22 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use offpolicy_core::log::ids::Id;
 use offpolicy_core::log::runs::{contiguous_runs, equal_runs};
-use offpolicy_core::log::scan::Run;
+use offpolicy_core::log::scan::EpisodeRun;
 
 use crate::errors::Failure;
 
 /// Appends the runs of `rows` to `runs`; starts count from the first of these rows. Not every row is looked at where the rows
 /// of an episode are known to be `contiguous`.
-pub fn find_runs(ids: &ArrayRef, rows: Range<usize>, contiguous: bool, runs: &mut Vec<Run>) -> Result<(), Failure> {
+pub fn find_runs(
+    ids: &ArrayRef,
+    rows: Range<usize>,
+    contiguous: bool,
+    runs: &mut Vec<EpisodeRun>,
+) -> Result<(), Failure> {
     macro_rules! integers {
         ($type:ty) => {{
             let ids = &ids.as_primitive::<$type>().values()[rows];
-            let found = |start: usize, len| runs.push(Run { start, len, id: Id::Int(ids[start].into()) });
+            let found = |start: usize, len| runs.push(EpisodeRun { start, len, id: Id::Int(ids[start].into()) });
             if contiguous { contiguous_runs(ids, found) } else { equal_runs(ids, found) }
         }};
     }
@@ -26,7 +31,7 @@ pub fn find_runs(ids: &ArrayRef, rows: Range<usize>, contiguous: bool, runs: &mu
         ($array:expr) => {{
             let texts = $array;
             let ids: Vec<&str> = rows.map(|row| texts.value(row)).collect();
-            equal_runs(&ids, |start, len| runs.push(Run { start, len, id: Id::Text(ids[start].into()) }))
+            equal_runs(&ids, |start, len| runs.push(EpisodeRun { start, len, id: Id::Text(ids[start].into()) }))
         }};
     }
     match ids.data_type() {

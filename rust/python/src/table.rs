@@ -10,8 +10,9 @@ use pyo3::prelude::*;
 use crate::columns::{Columns, check_types};
 use crate::errors::{Failure, shielded};
 use crate::imported::{failed, import, validate_views};
+use crate::job::Job;
 use crate::partial::Partial;
-use crate::workers::Job;
+use crate::runtime::Readers;
 
 /// Rows a unit, at least.
 const UNIT: usize = 1 << 16;
@@ -20,13 +21,10 @@ const SOURCE: u32 = 0;
 
 /// Scans a table in memory.
 #[pyfunction]
-#[pyo3(signature = (spec, pass_, normalisers, table, log, row, threads, progress))]
-#[expect(clippy::too_many_arguments, reason = "a Python signature")]
+#[pyo3(signature = (job, table, log, row, threads, progress))]
 pub fn scan_table(
     py: Python<'_>,
-    spec: &str,
-    pass_: &str,
-    normalisers: Option<&[u8]>,
+    job: &Bound<'_, Job>,
     table: &Bound<'_, PyAny>,
     log: u64,
     row: u64,
@@ -34,40 +32,36 @@ pub fn scan_table(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Partial> {
     shielded(|| {
-        let job = Job::new(spec, pass_, normalisers, threads, progress)?;
-        scan(py, &job, table, log, row)
-    })
-}
-
-fn scan(py: Python<'_>, job: &Job, table: &Bound<'_, PyAny>, log: u64, row: u64) -> PyResult<Partial> {
-    let reader = import(table)?;
-    check_types(&job.spec, &reader.schema())?;
-    let batches: Vec<RecordBatch> = py.detach(|| reader.collect::<Result<_, _>>()).map_err(failed)?;
-    let columns = batches
-        .iter()
-        .map(|batch| Columns::imported(&job.spec, batch, validate_views))
-        .collect::<Result<Vec<_>, _>>()?;
-    let units = units(&batches, &columns, job.threads);
-    let starts: Vec<u64> = batches
-        .iter()
-        .scan(row, |next, batch| Some(std::mem::replace(next, *next + batch.num_rows() as u64)))
-        .collect();
-    let next = AtomicUsize::new(0);
-    let partial = job.run(py, |worker| {
-        while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
-            for (batch, rows) in unit {
-                let place = Place { source: SOURCE, row: starts[*batch] };
-                worker.converter.push(worker.spec, &columns[*batch], rows.clone(), place, &mut worker.scan)?;
-                if !worker.go_on(rows.len()) {
-                    return Ok(());
+        let readers = Readers::new(job.get(), threads, progress);
+        let reader = import(table)?;
+        check_types(job.get().spec(), &reader.schema())?;
+        let batches: Vec<RecordBatch> = py.detach(|| reader.collect::<Result<_, _>>()).map_err(failed)?;
+        let columns = batches
+            .iter()
+            .map(|batch| Columns::imported(job.get().spec(), batch, validate_views))
+            .collect::<Result<Vec<_>, _>>()?;
+        let units = units(&batches, &columns, readers.threads);
+        let starts: Vec<u64> = batches
+            .iter()
+            .scan(row, |next, batch| Some(std::mem::replace(next, *next + batch.num_rows() as u64)))
+            .collect();
+        let next = AtomicUsize::new(0);
+        let partial = readers.run(py, |worker| {
+            while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
+                for (batch, rows) in unit {
+                    let place = Place { source: SOURCE, row: starts[*batch] };
+                    worker.converter.push(worker.spec, &columns[*batch], rows.clone(), place, &mut worker.scan)?;
+                    if !worker.go_on(rows.len()) {
+                        return Ok(());
+                    }
                 }
+                worker.end_unit();
             }
-            worker.end_unit();
-        }
-        Ok::<(), Failure>(())
-    })?;
-    let rows = batches.iter().map(|batch| batch.num_rows() as u64).sum();
-    Ok(Partial::new(job, vec![Extent { source: SOURCE, log, row, rows }], partial))
+            Ok::<(), Failure>(())
+        })?;
+        let rows = batches.iter().map(|batch| batch.num_rows() as u64).sum();
+        Ok(Partial::new(job, vec![Extent { source: SOURCE, log, row, rows }], partial))
+    })
 }
 
 type Unit = Vec<(usize, std::ops::Range<usize>)>;

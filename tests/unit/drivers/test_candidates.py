@@ -9,7 +9,7 @@ from faulty import Recording
 from improving import EAGER, LOG, POLICIES, SMALL, WALK, Proposing, by_policies
 from logs import file_pieces
 from offpolicy.drivers import score
-from offpolicy.drivers.mixtures import Mixture
+from offpolicy.drivers.mixtures import Mixtures
 from offpolicy.folds import split
 from offpolicy.policies import Mixture as Mixed
 from offpolicy.protocols import LoggedDomain
@@ -30,7 +30,7 @@ def bits(result):
 
 def test_a_model_of_the_mixtures_split_serves_as_q_hat_too():
     fitter = Recording()
-    op.improve(LOG, WALK, generator=Mixture(fitter, (0.2, 0.7), (0.0, 0.5)), fitter=fitter)
+    op.improve(LOG, WALK, generator=Mixtures(fitter, (0.2, 0.7), (0.0, 0.5)), fitter=fitter)
     assert fitter.fits == [set(split(LOG, fraction)[0]["episode"]) for fraction in (0.2, 0.7)]
 
 

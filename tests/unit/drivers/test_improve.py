@@ -13,7 +13,7 @@ import pytest
 import reference
 from improving import EAGER, FEW, LOG, MANY, POLICIES, SMALL, WALK, Proposing, always, by_policies, eligible, scores
 from logs import episodes_of
-from offpolicy.drivers.mixtures import Mixture
+from offpolicy.drivers.mixtures import Mixtures
 from offpolicy.folds import share_of
 from offpolicy.policies import Mixture as Mixed
 
@@ -72,7 +72,7 @@ def test_the_behaviour_policy_among_the_candidates_gains_nothing_whatever_roundi
 
 
 def test_bad_policies_are_turned_down():
-    worst = Mixture(splits=(0.3, 0.6), alphas=(0.0, 0.5), maximize=False)
+    worst = Mixtures(splits=(0.3, 0.6), alphas=(0.0, 0.5), maximize=False)
     assert op.improve(LOG, WALK, generator=worst, caution=2.0).winner == "behavior"
     assert op.improve(LOG, WALK, generator=SMALL, caution=2.0).winner != "behavior"
 

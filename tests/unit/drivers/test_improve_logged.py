@@ -3,7 +3,7 @@
 import numpy as np
 import offpolicy as op
 import pytest
-from offpolicy.drivers.mixtures import Mixture
+from offpolicy.drivers.mixtures import Mixtures
 from offpolicy.models.behavior_policy import behavior_policy
 from offpolicy.models.fitters.tabular import Tabular
 from offpolicy.testing import Walk
@@ -40,18 +40,18 @@ def test_the_generator_takes_the_fitter_and_the_behavior_that_are_named_once():
 
 def test_a_generator_without_a_fitter_of_its_own_takes_that_of_improve():
     Counting.fits = 0
-    generator = Mixture(splits=(0.5,), alphas=(0.0, 0.5))
+    generator = Mixtures(splits=(0.5,), alphas=(0.0, 0.5))
     found = op.improve(LOG, logged(behavior=WALK.behavior), generator=generator, fitter=FITTER)
     assert found.candidates.height == 2
     assert Counting.fits == 1  # and the candidates' own model serves as Q̂
-    own = Mixture(fitter=Tabular(aggregate=GRID), splits=(0.5,), alphas=(0.0, 0.5))
+    own = Mixtures(fitter=Tabular(aggregate=GRID), splits=(0.5,), alphas=(0.0, 0.5))
     Counting.fits = 0
     op.improve(LOG, logged(behavior=WALK.behavior), generator=own, fitter=FITTER)
     assert Counting.fits == 0
 
 
 def test_an_estimate_of_the_behavior_serves_for_mixtures_and_for_weights():
-    generator = Mixture(splits=(0.5,), alphas=(0.0, 0.5))
+    generator = Mixtures(splits=(0.5,), alphas=(0.0, 0.5))
     domain = logged(behavior=GRID)
     best = op.improve(LOG.drop("behavior_prob"), domain, generator=generator, fitter=FITTER)
     known = op.improve(LOG, logged(behavior=WALK.behavior), generator=generator, fitter=FITTER)
@@ -90,7 +90,7 @@ def test_all_that_is_missing_is_said_in_one_error():
     assert "domain 'log' has no grid" in text
     assert "the log has no column 'behavior_prob'" in text
     with pytest.raises(op.UsageError, match="2 things are missing"):
-        op.improve(LOG, logged(), generator=Mixture())
+        op.improve(LOG, logged(), generator=Mixtures())
 
 
 def test_one_thing_that_is_missing_is_said_alone():

@@ -105,16 +105,22 @@ def test_the_title_says_what_the_conclusion_says():
 
 @pytest.mark.parametrize(("against", "middle"), [("difference", "gain"), ("value", "value")])
 def test_a_wild_candidate_does_not_hide_the_others(against, middle):
-    from offpolicy.drivers.improvement_picture import limits
-
     best = op.improve(LOG, WALK, generator=SMALL, against=against)
-    low, high, cut = limits(best)
+    low, high, cut = axis(best)
     assert not cut
     assert low < best.candidates["score"].min() < best.candidates[middle].max() < high
     wild = best.candidates.with_columns(score=pl.when(pl.col("rank") == 6).then(-1e6).otherwise("score"))
-    low, high, cut = limits(replace(best, candidates=wild))
+    low, high, cut = axis(replace(best, candidates=wild))
     assert cut
     assert -1e3 < low < best.threshold < best.highest["score"] < high
+
+
+def axis(result):
+    """The ends of the axis of the figure, and whether it says that bars are cut."""
+    spec = result.plot().to_dict()
+    (low, high), *others = [layer["encoding"]["x"]["scale"]["domain"] for layer in spec["layer"]]
+    assert all(ends == [low, high] for ends in others)
+    return low, high, "bars that reach beyond the axis are cut" in spec["title"]["subtitle"]
 
 
 def test_it_reads_as_a_recommendation():
@@ -136,7 +142,9 @@ def score(best, name):
 
 def test_a_promise_says_more_than_the_limit_only_where_it_holds_for_finite_samples():
     one = {"half": POLICIES["half"]}
-    measured = "measured with 3σ (docs/improvement), all held at once in 0.74 of logs at worst and 0.99 in the median"
+    measured = (
+        "measured with 3σ (docs/results/improvement), all held at once in 0.74 of logs at worst and 0.99 in the median"
+    )
     asymptotic, certain = by_policies(caution=3.0), by_policies(interval="betting", confidence=0.99)
     assert asymptotic.corrected_confidence == pytest.approx(1 - 4 * NormalDist().cdf(-3.0))
     limit = "a bound alone holds with confidence 0.9987 in the limit of many episodes (asymptotic)"
@@ -153,7 +161,7 @@ def test_a_promise_says_more_than_the_limit_only_where_it_holds_for_finite_sampl
 
 @pytest.mark.parametrize("against", MEASURED)
 def test_the_promise_tells_what_was_measured(against):
-    document = json.loads((ROOT / "docs" / "improvement" / "promise.json").read_text())
+    document = json.loads((ROOT / "docs" / "results" / "improvement" / "promise.json").read_text())
     rows = [row for row in document["rows"] if (row["rule"], row["bound"]) == (against, "C=3")]
     held = [row["held"] for row in rows]
     assert MEASURED[against] == (min(held), median(held), max(row["worse_of_worse"] for row in rows))
@@ -163,7 +171,7 @@ def test_the_promise_tells_what_was_measured(against):
 
 
 def test_bounds_for_finite_samples_held_as_often_as_they_promise():
-    document = json.loads((ROOT / "docs" / "improvement" / "promise.json").read_text())
+    document = json.loads((ROOT / "docs" / "results" / "improvement" / "promise.json").read_text())
     assert all(row["held"] >= row["promised"] for row in document["rows"] if row["bound"] == "betting")
 
 

@@ -11,9 +11,10 @@ import offpolicy as op
 import polars as pl
 import pytest
 from cli import offpolicy
+from offpolicy._core import Job, Pass
 from offpolicy.evaluation import memory
 from offpolicy.logs.sources import ParquetSource
-from offpolicy.logs.tasks import Pass, run_task
+from offpolicy.logs.tasks import run_task
 from offpolicy.testing import Walk
 from places import ROOT
 
@@ -103,7 +104,7 @@ def test_an_episode_takes_less_than_40_bytes_of_a_state(tmp_path, kind):
         source = ParquetSource([str(write(tmp_path / f"{n}.parquet", ids(kind, n)))])
         plan = op.evaluate(pl.read_parquet(source.paths[0])).samples.plan
         (tasks,) = source.rounds(plan.names())
-        sizes.append(sum(len(run_task(Pass(plan.spec(), "first"), task)) for task in tasks))
+        sizes.append(sum(len(run_task(Job(plan.spec(), Pass.FIRST), task)) for task in tasks))
     assert (sizes[1] - sizes[0]) / 10_000 < 40
 
 

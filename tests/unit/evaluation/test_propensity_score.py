@@ -149,6 +149,7 @@ def as_log(rows, episodes, horizon):
     [(chain, {"aggregate": op.Grid((3,))}), (slope, {"classifier": LogisticRegression()})],
     ids=["counts", "logistic"],
 )
+@pytest.mark.slow
 def test_reported_errors_are_the_spread_over_many_logs(simulate, how):
     """Where probabilities are taken as known they are 1.3 to 1.7 times as wide."""
     domain = op.LoggedDomain(state_columns=("state",), actions=2, horizon=5, reward_range=(-9.0, 9.0))

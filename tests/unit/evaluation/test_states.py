@@ -18,7 +18,7 @@ OTHER = random_log(seed=6, episodes=14, horizon=11, ragged=False)
 
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch):
-    monkeypatch.setattr("offpolicy.logs.sources.TASK_ROWS", TASK_ROWS)
+    monkeypatch.setattr("offpolicy.logs.tasks.TASK_ROWS", TASK_ROWS)
 
 
 def states_of(log, values=None, **asked):

@@ -14,7 +14,7 @@ from logs import episodes_of, one_step_log, random_log, skeleton
 from offpolicy.evaluation import verdict
 from places import ROOT
 
-TABLE = json.loads((ROOT / "docs" / "verdict" / "table.json").read_text())
+TABLE = json.loads((ROOT / "docs" / "results" / "verdict" / "table.json").read_text())
 
 
 #: Problems whose logs are what they seem.

@@ -8,9 +8,11 @@ import polars as pl
 import pytest
 from cli import offpolicy
 from coin import Coin
+from installed import install_studies
 from offpolicy.experiments import reproduction
 from offpolicy.experiments.claims import Claim
-from offpolicy.experiments.reproduction import Paper
+from offpolicy.experiments.experiment import Study
+from offpolicy.extensions import plugins
 
 
 class Flips(Coin):
@@ -36,10 +38,10 @@ def saved(monkeypatch):
 
 @pytest.fixture
 def coin(monkeypatch, saved):
-    """A paper of one small experiment."""
-    paper = Paper("Fig. 0", "gymnasium", 5, 2, Flips, numbers, drawing)
-    monkeypatch.setattr(reproduction, "PAPER", {"coin": paper})
-    return paper
+    """One small experiment, and no other."""
+    study = Study("Coins (2026), Fig. 0", "gymnasium", 5, 2, Flips, numbers, drawing)
+    install_studies(monkeypatch, {"coin": study})
+    return study
 
 
 def test_a_figure_is_drawn_again_from_the_result_alone(coin, saved, tmp_path):
@@ -63,7 +65,7 @@ def test_a_damaged_result_is_not_drawn_but_named(coin, saved, tmp_path, damaged)
 
 def test_what_a_later_experiment_needs_is_asked_for_before_any_run(coin, tmp_path, monkeypatch):
     lacking = replace(coin, needs=("no_such_module", "recurrent"))
-    monkeypatch.setattr(reproduction, "PAPER", {"coin": coin, "other": lacking})
+    install_studies(monkeypatch, {"coin": coin, "other": lacking})
     run = offpolicy("reproduce", "all", "--quick", "--workers", 1, "--out", tmp_path)
     assert run.code == 1
     assert "to reproduce other, install the extra 'recurrent': pip install 'offpolicy[recurrent]'" in run.err
@@ -72,8 +74,8 @@ def test_what_a_later_experiment_needs_is_asked_for_before_any_run(coin, tmp_pat
 
 def test_a_reproduction_ends_with_one_row_per_claim_and_the_evidence_on_request(coin, tmp_path, monkeypatch):
     claims = [Claim("A beats B", "held", "RMSE A 1, B 2, t = -9"), Claim("B beats C", "undecided", "RMSE B 2, C 2")]
-    paper = replace(coin, read=lambda experiment, runs: (pl.DataFrame(runs), claims))
-    monkeypatch.setattr(reproduction, "PAPER", {"coin": paper})
+    claiming = replace(coin, read=lambda experiment, runs: (pl.DataFrame(runs), claims))
+    install_studies(monkeypatch, {"coin": claiming})
     run = offpolicy("reproduce", "coin", "--quick", "--workers", 1, "--out", tmp_path)
     assert run.code == 0
     rows = [line.split() for line in run.out.splitlines() if "beats" in line]
@@ -87,8 +89,34 @@ def test_a_reproduction_ends_with_one_row_per_claim_and_the_evidence_on_request(
         assert claim.evidence in asked.out
 
 
-def test_the_donations_need_jax():
-    assert reproduction.PAPER["kdd98"].needs == ("jax", "recurrent")
+def test_without_any_experiment_the_error_says_what_to_install(monkeypatch, tmp_path):
+    install_studies(monkeypatch, {}, without="offpolicy-paper")
+    for name in ("mountain-car", "all"):
+        run = offpolicy("reproduce", name, "--quick", "--out", tmp_path)
+        assert (run.code, run.out) == (1, "")
+        assert "no experiment is installed" in run.err
+        assert "pip install offpolicy-paper" in run.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_unknown_experiment_is_answered_by_those_there_are(coin, monkeypatch, tmp_path):
+    run = offpolicy("reproduce", "mountain-car", "--out", tmp_path)
+    assert run.code == 2
+    assert "there is no experiment 'mountain-car'; there are coin" in run.err
+    assert "install" not in run.err
+    install_studies(monkeypatch, {"coin": coin}, without="offpolicy-paper")
+    run = offpolicy("reproduce", "mountain-car", "--out", tmp_path)
+    assert run.code == 2
+    assert "pip install offpolicy-paper" in run.err
+
+
+def test_a_broken_package_of_the_paper_is_named(coin, monkeypatch, tmp_path):
+    for plugin in plugins.registry().plugins:
+        if plugin.package == "offpolicy-paper":
+            plugin.error = "ImportError: altair"
+    run = offpolicy("reproduce", "mountain-car", "--out", tmp_path)
+    assert run.code == 2
+    assert "plugin 'paper' is broken (ImportError: altair)" in " ".join(run.err.split())
 
 
 def reproduced(folder, runs, **options):

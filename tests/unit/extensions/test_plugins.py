@@ -17,6 +17,7 @@ from places import ROOT
 GUIDE = (ROOT / "plugins" / "README.md").read_text()
 HOOKS = [name for name, thing in vars(hookspecs).items() if inspect.isfunction(thing) and name.startswith("offpolicy_")]
 PROTOCOLS = ["Policy", "ValueModel", "Model", "Setting", "Domain", "ModelFitter", "Generator", "KnownTransitions"]
+PROTOCOLS += ["BatchedValues", "BatchedPolicy", "TabulatedPolicy", "Aggregation"]
 
 HEAD = """
 from offpolicy.hookspecs import hookimpl
@@ -34,6 +35,9 @@ class Propose:
         self.share = share
     def candidates(self, log, domain):
         return []
+
+class Waves:
+    make = read = draw = staticmethod(lambda *_: None)
 """
 GOOD = (
     HEAD
@@ -49,6 +53,10 @@ def offpolicy_model_fitters():
 @hookimpl
 def offpolicy_candidate_policies():
     return {"pond-propose": Propose}
+
+@hookimpl
+def offpolicy_experiments():
+    return {"pond-waves": Waves}
 """
 )
 
@@ -121,7 +129,16 @@ def test_hook_offpolicy_model_fitters(install):
 def test_hook_offpolicy_candidate_policies(install):
     install("offpolicy-pond", GOOD)
     assert op.generator("pond-propose", share=0.2).share == 0.2
-    assert type(op.generator("mixture")).__name__ == "Mixture"
+    assert type(op.generator("mixture")).__name__ == "Mixtures"
+
+
+def test_hook_offpolicy_experiments(install):
+    install("offpolicy-pond", GOOD)
+    assert type(plugins.study("pond-waves")).__name__ == "Waves"
+    assert "pond-waves" in plugins.registry().names("offpolicy_experiments")
+    run = offpolicy("reproduce", "pond-wave")
+    assert run.code == 2
+    assert "did you mean 'pond-waves'?" in run.err
 
 
 def test_found_without_import_and_loaded_when_named(install):
@@ -192,7 +209,7 @@ BROKEN = {
 
 
 def test_an_unknown_hook_is_told_and_the_rest_of_the_plugin_works(install):
-    unknown = ("offpolicy_domain", "offpolicy_estimators")
+    unknown = ("offpolicy_domain", "offpolicy_experiment")
     later = "".join(f"\n@hookimpl\ndef {hook}():\n    return {{}}\n" for hook in unknown)
     install("offpolicy-pond", GOOD + later)
     assert op.domain("pond", horizon=3).horizon == 3
@@ -201,10 +218,10 @@ def test_an_unknown_hook_is_told_and_the_rest_of_the_plugin_works(install):
     assert pond["error"] is None
     assert pond["brings"]["domain"] == ["pond"]
     assert pond["warnings"] == [
-        f"offpolicy {op.__version__} has no hook {hook!r} and leaves it out; did you mean 'offpolicy_domains'?"
+        f"offpolicy {op.__version__} has no hook {hook!r} and leaves it out; did you mean '{hook}s'?"
         for hook in unknown
     ]
-    assert "offpolicy_estimators" in offpolicy("plugins").out
+    assert "hook 'offpolicy_experiment'" in " ".join(offpolicy("plugins").out.split())
     with pytest.raises(op.PluginError, match=r"no domain 'lake'.*of plugin 'pond', offpolicy .* has no hook"):
         op.domain("lake")
 
@@ -305,7 +322,7 @@ def test_a_built_in_name_stays_ours_and_the_clash_is_told(install):
     install(
         "offpolicy-thief", HEAD + '\n@hookimpl\ndef offpolicy_candidate_policies():\n    return {"mixture": Propose}\n'
     )
-    assert type(op.generator("mixture")).__name__ == "Mixture"
+    assert type(op.generator("mixture")).__name__ == "Mixtures"
     assert listed("thief")["warnings"] == [
         "generator 'mixture' is not used: plugin 'builtin' of offpolicy has that name first"
     ]
@@ -340,7 +357,12 @@ def test_the_json_form(install):
         "name": "pond",
         "package": "offpolicy-pond",
         "version": "1.2",
-        "brings": {"domain": ["pond"], "model fitter": ["pond-fit"], "generator": ["pond-propose"]},
+        "brings": {
+            "domain": ["pond"],
+            "model fitter": ["pond-fit"],
+            "generator": ["pond-propose"],
+            "experiment": ["pond-waves"],
+        },
         "error": None,
         "warnings": [],
     }

@@ -365,7 +365,7 @@ def test_step_wis_is_wis_where_there_is_one_step():
         assert coverage_table.exact_of("step-wis", problem, 3) == coverage_table.exact_of("wis", problem, 3)
 
 
-TABLE = ROOT / "docs" / "coverage" / "cells.jsonl"
+TABLE = ROOT / "docs" / "results" / "coverage" / "cells.jsonl"
 CELLS = [json.loads(line) for line in TABLE.read_text().splitlines()]
 PROMISING = [name for name, method in intervals.METHODS.items() if method.kind in coverage_table.PROMISES]
 

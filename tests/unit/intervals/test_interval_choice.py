@@ -16,7 +16,7 @@ from offpolicy.intervals import auto, shortfalls
 from offpolicy.intervals.normal import student_quantile
 from places import ROOT
 
-DOCS = ROOT / "docs" / "intervals"
+DOCS = ROOT / "docs" / "results" / "intervals"
 BOUNDS = op.Bounds(reward=(0.0, 1.0), ratio=30.0)
 
 
@@ -116,7 +116,7 @@ def test_an_interval_says_what_it_was_measured_to_cover():
     found = estimate(heavy)
     likelihood = found.interval(method="likelihood")
     assert likelihood.caution.startswith(f"{covered('likelihood', 'averages', 'two', found.ess)}% of 95% likelihood")
-    assert "docs/intervals/small-samples.md" in likelihood.caution
+    assert "docs/results/intervals/small-samples.md" in likelihood.caution
     assert "upper bounds held" in found.interval(method="t", side="upper").caution
     assert found.interval(method="t", side="lower").caution is None
     assert estimate(MANY).interval(method="t").caution is None

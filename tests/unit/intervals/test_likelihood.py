@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linear_equations import solve
 from logs import episodes_of, random_log
-from offpolicy.intervals.exact_sums import exact_dot, exact_sum
+from offpolicy._util.exact_sums import exact_dot, exact_sum
 from offpolicy.intervals.likelihood import SixSums
 from scipy import stats
 

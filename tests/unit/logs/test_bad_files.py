@@ -176,6 +176,7 @@ def test_flipped_bytes_are_refused_or_harmless(pool, parquet, tmp_path, flip):
     assert REFUSED in outcomes
 
 
+@pytest.mark.slow
 def test_zeroed_pages_are_refused_or_harmless(pool, parquet, tmp_path):
     size = len(parquet)
     starts = range(4, size - 64, size // 60)

@@ -342,7 +342,7 @@ def test_an_episode_beyond_the_horizon_is_refused_wherever_it_is_cut(tmp_path, c
 
 
 def test_an_executor_that_loses_results_gives_no_partial_estimate(monkeypatch):
-    monkeypatch.setattr("offpolicy.logs.sources.TASK_ROWS", 5)
+    monkeypatch.setattr("offpolicy.logs.tasks.TASK_ROWS", 5)
     log = random_log(3, episodes=9)
     with pytest.raises(op.OffPolicyError, match=r"map= gave 1 results for \d+ parts"):
         op.evaluate(log, map=lambda function, tasks: list(map(function, tasks))[:1])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from offpolicy.annotation.tabulation import table_at
+from offpolicy.models.tabulation import table_at
 from offpolicy.policies import TabularPolicy
 from offpolicy.protocols import Floats, Policy
 

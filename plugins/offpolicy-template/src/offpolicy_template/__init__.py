@@ -1,6 +1,7 @@
-"""A machine that wears out, as a domain for `offpolicy`, and policies that repair it in time."""
+"""A machine that wears out, as a domain for `offpolicy`, a model of it, and policies that repair it in time."""
 
+from offpolicy_template.by_wear import ByWear
 from offpolicy_template.machine import Machine
 from offpolicy_template.thresholds import Thresholds
 
-__all__ = ["Machine", "Thresholds"]
+__all__ = ["ByWear", "Machine", "Thresholds"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from offpolicy.hookspecs import hookimpl
-from offpolicy.protocols import Domain, Generator
+from offpolicy.protocols import Domain, Generator, ModelFitter
 
+from offpolicy_template.by_wear import ByWear
 from offpolicy_template.machine import Machine
 from offpolicy_template.thresholds import Thresholds
 
@@ -15,6 +16,12 @@ from offpolicy_template.thresholds import Thresholds
 def offpolicy_domains() -> Mapping[str, Callable[..., Domain]]:
     """The machine."""
     return {"machine": Machine}
+
+
+@hookimpl
+def offpolicy_model_fitters() -> Mapping[str, Callable[..., ModelFitter]]:
+    """A model that counts by wear."""
+    return {"by-wear": ByWear}
 
 
 @hookimpl

@@ -17,12 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy import _core
-from offpolicy.annotation.tabulation import expected_q, looks_closer, table_at
 from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.grid import Grid
 from offpolicy.logs.transitions import transitions
+from offpolicy.models.beside import questions_together
+from offpolicy.models.tabulation import expected_q, looks_closer, table_at
 from offpolicy.policies import TabularPolicy
-from offpolicy.protocols import Actions, Floats, Policy, Setting, States, Step, ValueModel
+from offpolicy.protocols import (
+    Actions,
+    Floats,
+    LoggedRows,
+    Policy,
+    Question,
+    Setting,
+    States,
+    Step,
+    ValueModel,
+)
 
 #: How the cells of a coordinate may lie: their ends apart, beside each other, or no cell beside another.
 AXES = ("line", "circle", "apart")
@@ -182,14 +193,17 @@ class KernelValues:
             and (other.policy is None and self.policy is None)
         )
 
-    def q_and_v(self, beside: int, states: States, actions: Actions, step: Step) -> list[tuple[Floats, Floats]]:
-        """Q̂ and V̂ of these values and of the next beside them, at the same rows."""
-        pairs, remaining = self._pairs(states, actions), self._remaining(step, len(states))
-        lanes = range(self.lane, self.lane + beside)
+    def lookup_many(self, questions: Sequence[Question], rows: LoggedRows) -> list[dict[str, Floats]]:
+        """Q̂ and V̂ of several policies from one smoothing; those of one alone are asked for in smaller batches."""
+        together = questions_together(questions)
+        if together == 1:
+            return [{}]
+        pairs, remaining = self._pairs(rows.states, rows.actions), self._remaining(rows.steps, len(rows.steps))
+        lanes = range(self.lane, self.lane + together)
         q = self.together.q_hat(pairs, remaining.astype(np.uint32), lanes)
         places = remaining * self.model.grid.cells + pairs // self.model.r_hat.shape[1]
         v = [self.together.tables[lane].ravel()[places] for lane in lanes]
-        return list(zip(q, v, strict=True))
+        return [{"q_hat": ours, "v_hat": theirs} for ours, theirs in zip(q, v, strict=True)]
 
     def _pairs(self, states: States, actions: Actions) -> NDArray[np.uint32]:
         n = self.model.r_hat.shape[1]

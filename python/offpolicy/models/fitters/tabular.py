@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offpolicy.annotation.tabulation import exact_table, looks_closer, table_at
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
 from offpolicy.grid import Grid, OutsideGridError, check_table
 from offpolicy.logs.columns import Columns
 from offpolicy.logs.transitions import Transitions, transitions
 from offpolicy.mdp import SparseModel, TransitionCounts, optimal_policy, values_side_by_side
-from offpolicy.models.aggregation import Aggregation, ByFunction
+from offpolicy.models.aggregation import ByFunction
 from offpolicy.models.categories import Categories
 from offpolicy.models.fitters.tabular_values import TabularValues
+from offpolicy.models.tabulation import exact_table, looks_closer, table_at
 from offpolicy.policies import TabularPolicy
-from offpolicy.protocols import Floats, Policy, Setting, States
+from offpolicy.protocols import Aggregation, Floats, Policy, Setting, States
 
 
 @dataclass(frozen=True)

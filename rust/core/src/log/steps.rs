@@ -1,6 +1,19 @@
-//! The step column, as it is: 32 or 64 bits wide.
+//! The step column, as it is: 32 or 64 bits wide, and the rule for where it counts from.
+//!
+//! The steps of a log count from 0 where any of its rows has the step 0, and from 1 otherwise. All its episodes count
+//! alike. `offpolicy.logs.steps` is the same rule for Python.
 
 use std::ops::Range;
+
+/// The first step of every episode of a log, given whether one begins with 0.
+pub fn first_step(has_zero: bool) -> i64 {
+    if has_zero { 0 } else { 1 }
+}
+
+/// True if an episode may begin with this step; `known` is the first step of the log where an earlier reading found it.
+pub fn may_begin(step: i64, known: Option<i64>) -> bool {
+    step == 0 || step == 1 && known != Some(0)
+}
 
 /// Steps as logged.
 #[derive(Clone, Copy, Debug)]

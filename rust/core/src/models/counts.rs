@@ -17,7 +17,7 @@ const KIND: &str = "transition-counts-1";
 
 /// Steps of a log as indices.
 #[derive(Clone, Copy, Debug)]
-pub struct Steps<'a> {
+pub struct CountedSteps<'a> {
     /// s
     pub states: &'a [i64],
     /// a
@@ -155,7 +155,7 @@ impl Counts {
     }
 
     /// Counts steps; after an error nothing has been counted.
-    pub fn add(&mut self, steps: &Steps) -> Result<(), BadSteps> {
+    pub fn add(&mut self, steps: &CountedSteps) -> Result<(), BadSteps> {
         let n = steps.states.len();
         let lengths = [steps.actions.len(), steps.rewards.len(), steps.next_states.len()];
         if lengths.iter().chain(&[steps.terminal.len(), steps.known.len()]).any(|&len| len != n) {
@@ -171,7 +171,7 @@ impl Counts {
     }
 
     /// Counts visits and rewards, and returns N(s, a, s'); None, and nothing is counted, if a row is not sound.
-    fn add_rows<A: Copy + Into<i64>>(&mut self, steps: &Steps, actions: &[A]) -> Option<Successors> {
+    fn add_rows<A: Copy + Into<i64>>(&mut self, steps: &CountedSteps, actions: &[A]) -> Option<Successors> {
         let moves = Moves { states: self.states as u64, action_count: self.actions as u64, steps, actions };
         let mut block = Block { pairs: [0; BLOCK], next: [0; BLOCK], len: 0 };
         let mut end = vec![0u32; self.visits.len()];
@@ -229,7 +229,7 @@ impl Counts {
 
     /// The first row that cannot be counted; there is one.
     #[cold]
-    fn fault(&self, steps: &Steps) -> BadSteps {
+    fn fault(&self, steps: &CountedSteps) -> BadSteps {
         let outside = |index: i64, size: usize| index < 0 || index >= size as i64;
         let faults = (0..steps.states.len()).filter_map(|row| {
             let (s, a) = (steps.states[row], steps.actions.get(row));
@@ -322,7 +322,7 @@ impl Block {
 struct Moves<'a, A> {
     states: u64,
     action_count: u64,
-    steps: &'a Steps<'a>,
+    steps: &'a CountedSteps<'a>,
     actions: &'a [A],
 }
 
@@ -379,7 +379,7 @@ mod tests {
     }
 
     fn add(counts: &mut Counts, rows: &[Row]) -> Result<(), BadSteps> {
-        counts.add(&Steps {
+        counts.add(&CountedSteps {
             states: &rows.iter().map(|row| row.0).collect::<Vec<_>>(),
             actions: Integers::Long(&rows.iter().map(|row| row.1).collect::<Vec<_>>()),
             rewards: &rows.iter().map(|row| row.2).collect::<Vec<_>>(),

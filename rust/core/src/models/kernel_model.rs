@@ -10,7 +10,7 @@
 //! and a self-loop.
 
 use crate::models::kernel::{Kernel, Smoother, smoothed};
-use crate::models::logged_rows::Rows;
+use crate::models::logged_rows::RowsByRemaining;
 
 /// Functions of the state that are backed up side by side.
 const LANES: usize = 4;
@@ -60,12 +60,12 @@ struct Successor {
 
 /// π(a|s), pair after pair: one table, or one for each step.
 #[derive(Clone, Copy, Debug)]
-pub struct PolicyTables<'a> {
+pub struct PairPolicy<'a> {
     tables: &'a [f64],
     pairs: usize,
 }
 
-impl<'a> PolicyTables<'a> {
+impl<'a> PairPolicy<'a> {
     /// `tables` has `pairs` numbers, or so many for each step of the horizon.
     pub fn new(tables: &'a [f64], pairs: usize) -> Self {
         Self { tables, pairs }
@@ -109,19 +109,19 @@ impl KernelModel {
     }
 
     /// Rows of pairs, each with so many steps to go, up to the horizon.
-    pub fn rows<'a>(&self, pairs: &'a [u32], remaining: &[u32], horizon: usize) -> Rows<'a> {
-        Rows::new(pairs, remaining, horizon, &self.kernel)
+    pub fn rows<'a>(&self, pairs: &'a [u32], remaining: &[u32], horizon: usize) -> RowsByRemaining<'a> {
+        RowsByRemaining::new(pairs, remaining, horizon, &self.kernel)
     }
 
     /// V^0, …, V^H of each policy, state after state, and Q^h(s,a) of each policy at the rows.
     pub fn values(
         &self,
-        policies: &[PolicyTables<'_>],
+        policies: &[PairPolicy<'_>],
         horizon: usize,
         discount: f64,
-        rows: &Rows,
+        rows: &RowsByRemaining,
     ) -> Vec<(Vec<f64>, Vec<f64>)> {
-        let some = |some: &[PolicyTables<'_>]| match some {
+        let some = |some: &[PairPolicy<'_>]| match some {
             [policy] => Vec::from(self.values_in_lanes([*policy], horizon, discount, rows)),
             _ => {
                 let lanes: [_; LANES] = std::array::from_fn(|lane| some[lane.min(some.len() - 1)]);
@@ -135,16 +135,16 @@ impl KernelModel {
 
     fn values_in_lanes<const L: usize>(
         &self,
-        policies: [PolicyTables<'_>; L],
+        policies: [PairPolicy<'_>; L],
         horizon: usize,
         discount: f64,
-        rows: &Rows,
+        rows: &RowsByRemaining,
     ) -> [(Vec<f64>, Vec<f64>); L] {
         let states = self.states();
         let mut all = policies.map(|_| (vec![0.0; (horizon + 1) * states], vec![0.0; rows.len()]));
         let mut smoother = Smoother::new(&self.kernel);
         let (mut v, mut next_v) = (vec![[0.0; L]; states], vec![[0.0; L]; states]);
-        let stationary = policies.iter().all(PolicyTables::stationary);
+        let stationary = policies.iter().all(PairPolicy::stationary);
         let backup_at = |h: usize| Backup::new(self, policies.map(|policy| policy.at(horizon - h)), discount);
         let mut backup = backup_at(horizon.min(1));
         for h in 1..=horizon {
@@ -176,7 +176,7 @@ impl KernelModel {
     }
 
     /// Q^h(s,a) of a policy, whose V^0, …, V^H are given, at rows of pairs and numbers h of remaining steps.
-    pub fn action_values(&self, values: &[f64], discount: f64, rows: &Rows) -> Vec<f64> {
+    pub fn action_values(&self, values: &[f64], discount: f64, rows: &RowsByRemaining) -> Vec<f64> {
         let states = self.states();
         let steps: Vec<usize> = (1..=rows.horizon()).filter(|&h| !rows.with(h).is_empty()).collect();
         let mut out = vec![0.0; rows.len()];

@@ -5,7 +5,7 @@ use crate::models::kernel::Kernel;
 
 /// Rows of a log, found by how many steps remain and by the slab, or row of the grid's first coordinate, of their pair.
 #[derive(Debug)]
-pub struct Rows<'a> {
+pub struct RowsByRemaining<'a> {
     pairs: &'a [u32],
     /// Pairs in a slab.
     slab: usize,
@@ -15,7 +15,7 @@ pub struct Rows<'a> {
     starts: Vec<usize>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> RowsByRemaining<'a> {
     /// Rows of pairs of the kernel's grid, each with so many steps to go, up to the horizon.
     pub fn new(pairs: &'a [u32], remaining: &[u32], horizon: usize, kernel: &Kernel) -> Self {
         let (slab, slabs) = (kernel.row(), kernel.cells() / kernel.row());

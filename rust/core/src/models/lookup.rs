@@ -80,7 +80,7 @@ impl Values<'_> {
 
 /// Steps of a log; each array has a value for every row.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows<'a> {
+pub struct LoggedSteps<'a> {
     /// s
     pub cells: &'a [i64],
     /// a
@@ -93,7 +93,7 @@ pub struct Rows<'a> {
 
 /// Where to look.
 #[derive(Clone, Copy, Debug)]
-pub struct Tables<'a> {
+pub struct ValueTables<'a> {
     /// |S|
     pub states: usize,
     /// |A|
@@ -135,9 +135,9 @@ impl<'a> Found<'a> {
     }
 }
 
-impl Tables<'_> {
+impl ValueTables<'_> {
     /// Fills in what is asked for; or the first row whose cell, action or step is in no table.
-    pub fn look_up(&self, rows: &Rows, mut found: Found, threads: usize) -> Result<(), usize> {
+    pub fn look_up(&self, rows: &LoggedSteps, mut found: Found, threads: usize) -> Result<(), usize> {
         let n = rows.cells.len();
         // So many rows ask for most of Q more than once.
         let many = found.q_hat.len() == 1 && Some(n) > self.horizon.checked_mul(self.states * self.actions);
@@ -164,7 +164,13 @@ impl Tables<'_> {
         bad.map_or(Ok(()), Err)
     }
 
-    fn part(&self, rows: &Rows, range: Range<usize>, mut found: Found, records: Option<&[f64]>) -> Result<(), usize> {
+    fn part(
+        &self,
+        rows: &LoggedSteps,
+        range: Range<usize>,
+        mut found: Found,
+        records: Option<&[f64]>,
+    ) -> Result<(), usize> {
         let mut block = Block { cells: &[], actions: [0; BLOCK], steps: [0; BLOCK] };
         for start in range.clone().step_by(BLOCK) {
             let n = BLOCK.min(range.end - start);
@@ -248,9 +254,13 @@ mod tests {
         let cells: Vec<i64> = (0..n as i64).map(|i| i % 2).collect();
         let actions: Vec<i64> = (0..n as i64).map(|i| i / 2 % 2).collect();
         let values = Some(Values { model: &model, v: &both, lanes: 2, lane: 1, discount: 0.5 });
-        let tables = Tables { states: 2, actions: 2, horizon: 3, policy: Some(&policy), values };
-        let rows =
-            Rows { cells: &cells, actions: Integers::Long(&actions), steps: Integers::Short(steps), first_step: 1 };
+        let tables = ValueTables { states: 2, actions: 2, horizon: 3, policy: Some(&policy), values };
+        let rows = LoggedSteps {
+            cells: &cells,
+            actions: Integers::Long(&actions),
+            steps: Integers::Short(steps),
+            first_step: 1,
+        };
         let mut columns = [vec![0.0; n], vec![0.0; n], vec![0.0; n], vec![0.0; n]];
         let [p, q, v, r] = &mut columns;
         let found = Found { target_prob: Some(p), q_hat: vec![q], v_hat: vec![v], r_hat: Some(r) };
@@ -273,11 +283,15 @@ mod tests {
         let mut v = vec![0.0; 3 * 2 * 4];
         assert!(evaluate(&model, &policies.iter().map(<[f64; 4]>::as_slice).collect::<Vec<_>>(), 3, 0.5, &mut v));
         let (cells, actions, steps) = ([0, 1, 0, 1], [0, 0, 1, 1], [0, 1, 2, 0]);
-        let rows =
-            Rows { cells: &cells, actions: Integers::Long(&actions), steps: Integers::Short(&steps), first_step: 0 };
+        let rows = LoggedSteps {
+            cells: &cells,
+            actions: Integers::Long(&actions),
+            steps: Integers::Short(&steps),
+            first_step: 0,
+        };
         let look_up = |lane: usize, count: usize| {
             let values = Some(Values { model: &model, v: &v, lanes: 4, lane, discount: 0.5 });
-            let tables = Tables { states: 2, actions: 2, horizon: 3, policy: None, values };
+            let tables = ValueTables { states: 2, actions: 2, horizon: 3, policy: None, values };
             let (mut q, mut w) = (vec![vec![0.0; 4]; count], vec![vec![0.0; 4]; count]);
             let found = Found {
                 q_hat: q.iter_mut().map(Vec::as_mut_slice).collect(),

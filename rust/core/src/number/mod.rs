@@ -4,6 +4,7 @@ pub mod block;
 pub mod fingerprint;
 pub mod gram;
 pub mod largest;
+pub mod magnitude;
 pub mod moments;
 pub mod prefix;
 pub mod running_sum;

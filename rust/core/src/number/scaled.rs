@@ -9,13 +9,12 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use serde::{Deserialize, Serialize};
 
+use crate::number::magnitude::TWO_FACTORS;
+
 /// Bits of an f64's significand after the leading one.
 pub const FRACTION_BITS: i64 = 52;
 /// Shifts beyond this leave the larger operand of a sum untouched.
 const ALIGN_LIMIT: i64 = 200;
-
-/// Magnitudes within 2^±250 are ordinary.
-const ORDINARY: i64 = 250;
 
 /// No state has an exponent beyond this: ten thousand million ratios of 2^1000 multiplied.
 pub const EXPONENT_LIMIT: i64 = 1 << 44;
@@ -37,7 +36,7 @@ pub fn exp2(k: i64) -> f64 {
 /// True for 0 and magnitudes of which a few can be added and two multiplied without leaving the range of f64.
 #[inline(always)]
 pub fn is_ordinary(x: f64) -> bool {
-    x == 0.0 || (exp2(-ORDINARY)..exp2(ORDINARY + 1)).contains(&x.abs())
+    x == 0.0 || (exp2(-TWO_FACTORS)..exp2(TWO_FACTORS + 1)).contains(&x.abs())
 }
 
 impl Scaled {
@@ -119,7 +118,7 @@ impl Scaled {
     /// The same as an f64, where that is of ordinary magnitude.
     #[inline]
     pub fn ordinary(self) -> Option<f64> {
-        (self.is_zero() || self.exponent.abs() <= ORDINARY).then(|| self.mantissa * exp2(self.exponent))
+        (self.is_zero() || self.exponent.abs() <= TWO_FACTORS).then(|| self.mantissa * exp2(self.exponent))
     }
 
     /// The order of numbers.

@@ -2,7 +2,7 @@
 //!
 //!     ρ_t = π1(a_t|s_t) / π0(a_t|s_t),    or as logged,    or (1−α) ρ_t + α of a mixture
 
-use crate::number::block::{Block, Eight};
+use crate::number::block::{Block, Eight, Real};
 
 /// The ratios of consecutive blocks.
 pub trait Ratios {
@@ -47,7 +47,7 @@ impl Ratios for &[Eight] {
     }
 }
 
-/// (1−α) ρ_t + α.
+/// The ratios of a mixture.
 pub struct Mixed<'a> {
     /// ρ_t of the policy that is mixed with the behaviour policy.
     pub base: &'a [Eight],
@@ -63,6 +63,12 @@ impl Ratios for Mixed<'_> {
 
     #[inline(always)]
     fn block(&self, b: usize) -> Block<f64> {
-        Block::splat(1.0 - self.alpha) * Block(self.base[b]) + Block::splat(self.alpha)
+        mixed(Block(self.base[b]), self.alpha)
     }
+}
+
+/// (1−α) ρ_t + α: the ratio of the mixture (1−α) π1 + α π0, whose second part has the ratio 1.
+#[inline(always)]
+pub fn mixed<T: Real>(rho: Block<T>, alpha: f64) -> Block<T> {
+    Block::splat(1.0 - alpha) * rho + Block::splat(alpha)
 }

@@ -3,12 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::number::block::{Block, Eight, LANES};
+use crate::number::magnitude::{PLAIN, SPREAD};
 use crate::number::scaled::Scaled;
-
-/// Blocks are stored as plain f64 while their largest entry is within 2^±128 …
-const PLAIN: i64 = 128;
-/// … and computed on as f64 while no entry is smaller than this against the largest of its block.
-const SPREAD: i64 = 128;
 
 /// How the entries of a block of steps are stored.
 #[derive(Clone, Copy, Debug, PartialEq)]

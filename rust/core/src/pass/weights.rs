@@ -4,14 +4,10 @@ use pulp::Simd;
 use serde::{Deserialize, Serialize};
 
 use crate::number::block::{Block, LANES};
+use crate::number::magnitude::{PLAIN, RATIO};
 use crate::number::prefix::cumulative_product;
 use crate::number::scaled::{EXPONENT_LIMIT, Scaled, exp2};
 use crate::pass::ratios::Ratios;
-
-/// Ratios in this range cannot carry a block of eight out of f64 …
-const RATIO: f64 = (1u64 << 32) as f64;
-/// … while the product before the block is within 2^±128.
-const CARRY_EXPONENT: i64 = 128;
 
 /// ρ_{1:t} up to the last whole block.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -97,7 +93,7 @@ impl Carry {
 
     /// Keeps exponent 0 for ordinary magnitudes: then tables and sums need no scaling.
     fn set(&mut self, c: Scaled) {
-        let exponent = if c.is_zero() || c.exponent().abs() <= CARRY_EXPONENT { 0 } else { c.exponent() };
+        let exponent = if c.is_zero() || c.exponent().abs() <= PLAIN { 0 } else { c.exponent() };
         *self = Self { mantissa: c.relative_to(exponent), exponent };
     }
 }
@@ -129,20 +125,21 @@ impl Weights {
 
 #[inline(always)]
 fn in_range(carry: f64) -> bool {
-    (exp2(-CARRY_EXPONENT)..=exp2(CARRY_EXPONENT)).contains(&carry) || carry == 0.0
+    (exp2(-PLAIN)..=exp2(PLAIN)).contains(&carry) || carry == 0.0
 }
 
 /// True where all products are in range and none is zero. Then so is every product of ratios of the block, being the quotient
 /// of two of these, and none was rounded out of f64. Floats above zero are ordered as their bits are.
 #[inline(always)]
 fn ordinary(c: Block<f64>) -> bool {
-    let (low, high) = (exp2(-CARRY_EXPONENT).to_bits(), exp2(CARRY_EXPONENT).to_bits());
+    let (low, high) = (exp2(-PLAIN).to_bits(), exp2(PLAIN).to_bits());
     c.0.iter().fold(true, |ordinary, c| ordinary & (c.to_bits().wrapping_sub(low) <= high - low))
 }
 
+/// True where no product of these ratios leaves f64.
 #[inline(always)]
 fn tame(rho: Block<f64>) -> bool {
-    rho.0.iter().fold(true, |tame, &r| tame & ((r == 0.0) | (1.0 / RATIO..=RATIO).contains(&r)))
+    rho.0.iter().fold(true, |tame, &r| tame & ((r == 0.0) | (exp2(-RATIO)..=exp2(RATIO)).contains(&r)))
 }
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_state_with_another_stamp_is_not_decoded() {
-        let (own, other) = (Stamp::new("a", Pass::First, None), Stamp::new("b", Pass::First, None));
+        let (own, other) = (Stamp::new(1, Pass::First, None), Stamp::new(2, Pass::First, None));
         let bytes = encode(&(&own, 7u64)).unwrap();
         assert_eq!(decode_stamped(&bytes, &own), Ok(7u64));
         assert!(decode_stamped::<u64>(&bytes, &other).unwrap_err().0.contains("another plan"));

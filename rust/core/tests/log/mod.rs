@@ -7,7 +7,7 @@ use offpolicy_core::estimators::Estimator;
 use offpolicy_core::log::checks::Check;
 use offpolicy_core::log::ids::Id;
 use offpolicy_core::log::problem::Place;
-use offpolicy_core::log::scan::{Batch, Join, Partial, Run, Scan};
+use offpolicy_core::log::scan::{Batch, EpisodeRun, Join, Partial, Scan};
 use offpolicy_core::log::steps::Steps;
 use offpolicy_core::pass::engine::Engine;
 use offpolicy_core::pass::normalisers::Normalisers;
@@ -71,11 +71,11 @@ impl Log {
         let columns: Vec<Vec<f64>> = (0..7).map(|slot| chosen.iter().map(|row| row.2[slot]).collect()).collect();
         let columns: Vec<&[f64]> = columns.iter().map(|column| &column[..]).collect();
         let steps: Vec<i64> = chosen.iter().map(|row| row.1).collect();
-        let mut runs: Vec<Run> = vec![];
+        let mut runs: Vec<EpisodeRun> = vec![];
         for (start, row) in chosen.iter().enumerate() {
             match runs.last_mut() {
                 Some(run) if run.id == Id::Int(row.0) => run.len += 1,
-                _ => runs.push(Run { start, len: 1, id: Id::Int(row.0) }),
+                _ => runs.push(EpisodeRun { start, len: 1, id: Id::Int(row.0) }),
             }
         }
         let place = Place { source: 0, row: from as u64 };

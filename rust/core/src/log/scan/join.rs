@@ -57,7 +57,7 @@ impl Scan {
 
     /// After the last part of the log: closes what is open, and reports what found no beginning.
     pub fn finish(mut self, mut join: Join) -> Partial {
-        if self.partial.first_steps[0].is_none() {
+        if self.partial.first_step() == 1 {
             let mut first: Vec<(Id, i64)> = join.heads.keys().filter(|key| key.1 == 1).cloned().collect();
             first.sort();
             for head in first.iter().filter_map(|key| join.heads.remove(key)).collect::<Vec<_>>() {

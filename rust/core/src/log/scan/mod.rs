@@ -20,7 +20,7 @@ use crate::log::ending::Ending;
 use crate::log::episode::{Head, Open};
 use crate::log::ids::{Id, Ids};
 use crate::log::problem::{Kind, Place, Problems};
-use crate::log::steps::Steps;
+use crate::log::steps::{self, Steps};
 use crate::pass::accumulators::Accumulators;
 use crate::pass::engine::Engine;
 use crate::pass::plan::Pass;
@@ -32,7 +32,7 @@ const AHEAD: usize = 512;
 
 /// Consecutive rows of one episode.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct EpisodeRun {
     /// First row in the batch.
     pub start: usize,
     /// Number of rows.
@@ -59,7 +59,7 @@ pub struct Batch<'a> {
     /// Where the first row stands.
     pub place: Place,
     /// The rows by episode, from the first on; columns may go on behind the last of them.
-    pub runs: &'a [Run],
+    pub runs: &'a [EpisodeRun],
     /// Another episode follows the last run.
     pub complete: bool,
     /// The steps as logged.
@@ -117,6 +117,13 @@ pub struct Partial {
     pub tails: Vec<Open>,
     /// Episodes that have begun in another file, as far as nobody knew.
     pub pieces: Pieces,
+}
+
+impl Partial {
+    /// The step that episodes begin with, as far as they have been seen.
+    fn first_step(&self) -> i64 {
+        steps::first_step(self.first_steps[0].is_some())
+    }
 }
 
 enum Current {
@@ -183,7 +190,7 @@ impl Scan {
         let first_steps: Vec<i64> = batch.runs.iter().map(|run| batch.steps.get(run.start)).collect();
         let (mut rest, mut first_steps) = (batch.runs, first_steps.into_iter());
         while let [first, others @ ..] = rest {
-            let near = |run: &&Run| run.start + run.len <= first.start + AHEAD;
+            let near = |run: &&EpisodeRun| run.start + run.len <= first.start + AHEAD;
             let (group, later) = rest.split_at(1 + others.iter().take_while(near).count());
             let ordinary = self.are_ordinary(batch, group);
             for ((index, run), first_step) in group.iter().enumerate().zip(first_steps.by_ref()) {
@@ -269,7 +276,7 @@ impl Scan {
     }
 
     /// True if all values of some runs are allowed and of ordinary magnitude, or were when they were looked at before.
-    fn are_ordinary(&self, batch: &Batch, runs: &[Run]) -> bool {
+    fn are_ordinary(&self, batch: &Batch, runs: &[EpisodeRun]) -> bool {
         let (first, last) = (&runs[0], &runs[runs.len() - 1]);
         let (slots, columns) = (&self.engine.plan.slots[..], batch.columns);
         let rows = first.start..last.start + last.len;
@@ -277,7 +284,7 @@ impl Scan {
     }
 
     /// Looks at the values of a run; true if they are of ordinary magnitude.
-    fn inspect(&mut self, batch: &Batch, run: &Run) -> bool {
+    fn inspect(&mut self, batch: &Batch, run: &EpisodeRun) -> bool {
         let rows = run.start..run.start + run.len;
         let (slots, columns) = (&self.engine.plan.slots[..], batch.columns);
         let finding = inspect(slots, columns, rows);
@@ -287,7 +294,7 @@ impl Scan {
         finding.tame
     }
 
-    fn push_run(&mut self, batch: &Batch, run: &Run, first: i64, ordinary: bool, last: bool) {
+    fn push_run(&mut self, batch: &Batch, run: &EpisodeRun, first: i64, ordinary: bool, last: bool) {
         let place = Place { row: batch.place.row + run.start as u64, ..batch.place };
         let rows = run.start..run.start + run.len;
         let expected = match &self.current {
@@ -318,7 +325,7 @@ impl Scan {
         self.extend(batch, run, place, tame, last && !self.crosses(&run.id));
     }
 
-    fn extend(&mut self, batch: &Batch, run: &Run, place: Place, tame: bool, last: bool) {
+    fn extend(&mut self, batch: &Batch, run: &EpisodeRun, place: Place, tame: bool, last: bool) {
         if let Current::Open(open) = &self.current {
             self.check_length(open.steps, run.len as u64, open.next_step(), &run.id, place);
         }
@@ -377,7 +384,7 @@ impl Scan {
 
     /// True if an episode may have this first step.
     fn may_begin(&self, first_step: i64) -> bool {
-        first_step == 0 || first_step == 1 && self.engine.plan.first_step != Some(0)
+        steps::may_begin(first_step, self.engine.plan.first_step)
     }
 
     /// True if an episode is known to cross files.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Batch, Current, Flaw, Run, Scan};
+use super::{Batch, Current, EpisodeRun, Flaw, Scan};
 use crate::log::ending::Ending;
 use crate::log::episode::{Head, Open};
 use crate::log::ids::Id;
@@ -17,7 +17,7 @@ impl Scan {
         if let Some(place) = self.partial.ids.mixed() {
             self.problem(Kind::MixedIds, Some(place), None, None, None);
         }
-        let first = i64::from(self.partial.first_steps[0].is_none());
+        let first = self.partial.first_step();
         let found = self.partial.ids.repeated(EPISODES.max(self.engine.plan.problem_limit));
         let (repeated, count) = self.readable(found);
         self.partial.problems.more(Kind::Reappears, count - repeated.len() as u64);
@@ -54,7 +54,7 @@ impl Scan {
     }
 
     /// Keeps what the last row of a run says about the end; only the last row of an episode may say that it is the last.
-    pub(super) fn check_ending(&mut self, batch: &Batch, run: &Run, place: Place, first: i64) {
+    pub(super) fn check_ending(&mut self, batch: &Batch, run: &EpisodeRun, place: Place, first: i64) {
         let marks = [batch.terminal, batch.truncated].map(|marks| marks.map(|marks| &marks[run.start..][..run.len]));
         let at = |index: usize| Ending::new(marks[0].map(|mark| mark[index]), marks[1].map(|mark| mark[index]));
         let last = run.len - 1;
@@ -98,7 +98,7 @@ impl Scan {
         self.problem(Kind::Duplicate, Some(place), Some(id), Some(step), Some(("step", step.to_string())));
     }
 
-    pub(super) fn report_values(&mut self, batch: &Batch, run: &Run) {
+    pub(super) fn report_values(&mut self, batch: &Batch, run: &EpisodeRun) {
         let slots: Vec<_> = self.engine.plan.slots.clone();
         for row in run.start..run.start + run.len {
             for (slot, column) in slots.iter().zip(batch.columns) {

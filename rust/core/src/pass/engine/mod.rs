@@ -441,8 +441,7 @@ fn scaled_ratio(plan: &Plan, p: usize, rows: &Rows, row: usize) -> Block<Scaled>
                 shares.push(alpha);
                 base = of;
             }
-            let mix = |rho, alpha: f64| Block::splat(1.0 - alpha) * rho + Block::splat(alpha);
-            shares.into_iter().rev().fold(scaled_ratio(plan, base, rows, row), mix)
+            shares.into_iter().rev().fold(scaled_ratio(plan, base, rows, row), crate::pass::ratios::mixed)
         }
     }
 }

@@ -1,0 +1,40 @@
+"""Everything that a log can be, one file for each kind; a new kind is a class with `of`, and a line of `KINDS`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from offpolicy.errors import UsageError
+from offpolicy.logs.sources.frame import FrameSource
+from offpolicy.logs.sources.parquet import ParquetSource
+from offpolicy.logs.sources.query import StreamSource
+from offpolicy.logs.sources.reader import ReaderSource
+from offpolicy.logs.sources.remote import RemoteSource
+from offpolicy.logs.sources.source import Source, several
+
+__all__ = [
+    "KINDS",
+    "FrameSource",
+    "ParquetSource",
+    "ReaderSource",
+    "RemoteSource",
+    "Source",
+    "StreamSource",
+    "open_log",
+    "several",
+]
+
+#: The kinds of logs, in the order in which they are asked.
+KINDS: tuple[type[Source], ...] = (FrameSource, StreamSource, RemoteSource, ParquetSource, ReaderSource)
+
+
+def open_log(log: Any) -> Source:
+    """Return the source behind any kind of log."""
+    if isinstance(log, Source):
+        return log
+    for kind in KINDS:
+        if (source := kind.of(log)) is not None:
+            return source
+    raise UsageError(
+        f"a log is a Polars frame, a Parquet path, or an object with __arrow_c_stream__, not {type(log).__name__}"
+    )

@@ -1,0 +1,86 @@
+"""Frames in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from offpolicy import _core
+from offpolicy._util import polars_calls
+from offpolicy._util.forked import check_not_forked
+from offpolicy.errors import UsageError
+from offpolicy.logs import tasks
+from offpolicy.logs.sources.source import Source
+
+
+class FrameSource(Source):
+    """A frame in memory."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        """Reads names and size of a copy that shares the memory: what is done to the frame does not reach it."""
+        check_not_forked()
+        frame = frame.clone()
+        self.frame, self.columns, self.rows = frame, frame.columns, frame.height
+        self.names = ["frame"]
+
+    @classmethod
+    def of(cls, log: Any) -> Source | None:
+        """Return a frame of Polars or pandas, or a table of pyarrow; its streams and datasets are of other kinds."""
+        if isinstance(log, pl.DataFrame):
+            return cls(log)
+        module = type(log).__module__.partition(".")[0]
+        streamed = hasattr(log, "scanner") or hasattr(log, "read_next_batch")
+        return cls(_frame(log)) if module == "pandas" or (module == "pyarrow" and not streamed) else None
+
+    def scan(
+        self, job: _core.Job, names: list[str], threads: int, batch_rows: int | None, progress: tasks.Progress
+    ) -> _core.Partial:
+        """Threads share the frame by ranges of rows."""
+        frame = self.frame.select(polars_calls.exactly(names))
+        return _core.scan_table(job, frame, self.token, 0, threads, progress)
+
+    def rounds(self, names: list[str]) -> Iterator[list[tasks.Task]]:
+        """Slices of the frame."""
+        frame = self.frame.select(polars_calls.exactly(names))
+        yield [tasks.FrameTask(part, self.token, start) for start, part in _slices(frame)]
+
+    def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
+        """Slices of the frame, without a copy."""
+        yield from self.frame.select(polars_calls.exactly(names)).iter_slices(rows or tasks.TASK_ROWS)
+
+    def lazy(self) -> pl.LazyFrame:
+        """The frame itself."""
+        return self.frame.lazy()
+
+    def files(self) -> list[dict[str, Any]]:
+        """A frame has rows and no file."""
+        return [{"source": "frame", "rows": self.rows}]
+
+    @property
+    def in_memory(self) -> pl.DataFrame | None:
+        """The frame itself."""
+        return self.frame
+
+    def reopened(self) -> Any:
+        """Return the frame itself."""
+        return self.frame
+
+
+def _slices(frame: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+    starts = range(0, max(frame.height, 1), tasks.TASK_ROWS)
+    return ((start, frame.slice(start, tasks.TASK_ROWS)) for start in starts)
+
+
+def _frame(table: Any) -> pl.DataFrame:
+    try:
+        if hasattr(table, "validate"):  # pyarrow's: an index or offset that leads nowhere would be followed
+            table.validate(full=True)
+        return pl.DataFrame(table)
+    except pl.exceptions.DuplicateError as error:
+        raise UsageError(f"the log has a column name twice: {error}") from None
+    except ImportError:
+        raise UsageError("a pandas frame with texts is read through pyarrow: pip install pyarrow") from None
+    except (TypeError, ValueError) as error:  # pyarrow's, on columns of mixed objects
+        raise UsageError(f"the frame cannot be read: {error}") from None

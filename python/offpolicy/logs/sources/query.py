@@ -1,0 +1,87 @@
+"""Queries of Polars, which give their rows batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import polars as pl
+
+from offpolicy import _core
+from offpolicy._util import polars_calls
+from offpolicy._util.forked import check_not_forked
+from offpolicy.errors import BadFileError, OffPolicyError, UnreadableError
+from offpolicy.logs.sources.source import Source
+from offpolicy.logs.tasks import FrameTask, Progress, Task
+
+#: Frames handed to `map=` at a time.
+ROUND = 16
+
+
+class StreamSource(Source):
+    """A query that gives its rows batch by batch, each time it is asked."""
+
+    def __init__(self, name: str, query: pl.LazyFrame) -> None:
+        """Finds the column names without running the query."""
+        check_not_forked()
+        self.query, self.names, self.rows = query, [name], None
+        with polars_calls.reading(query), naming(query):
+            self.columns = query.collect_schema().names()
+
+    @classmethod
+    def of(cls, log: Any) -> Source | None:
+        """Return a query of Polars."""
+        return cls("query", log) if isinstance(log, pl.LazyFrame) else None
+
+    def scan(
+        self, job: _core.Job, names: list[str], threads: int, batch_rows: int | None, progress: Progress
+    ) -> _core.Partial:
+        """Threads take turns at the stream."""
+        with naming(self.query):
+            batches = polars_calls.batches(self._selected(names), batch_rows)
+            return _core.scan_stream(job, batches, self.token, threads, progress)
+
+    def rounds(self, names: list[str]) -> Iterator[list[Task]]:
+        """A few batches at a time."""
+        tasks: list[Task] = []
+        row = 0
+        for frame in polars_calls.batches(self._selected(names)):
+            tasks.append(FrameTask(frame, self.token, row))
+            row += frame.height
+            if len(tasks) == ROUND:
+                yield tasks
+                tasks = []
+        yield tasks
+
+    def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
+        """What the query gives."""
+        with self.unchanged():
+            yield from polars_calls.batches(self._selected(names), rows)
+
+    def lazy(self) -> pl.LazyFrame:
+        """The query itself."""
+        return self.query
+
+    @property
+    def is_query(self) -> bool:
+        """True: it has no files to know it by."""
+        return True
+
+    def in_users_terms(self, error: OffPolicyError) -> OffPolicyError:
+        """Return an error that says no more than that a query failed with the names of its files."""
+        if isinstance(error, UnreadableError):
+            return BadFileError(polars_calls.query_name(self.query), str(error))
+        return error
+
+    def _selected(self, names: list[str]) -> pl.LazyFrame:
+        return self.query.select(polars_calls.exactly(names))
+
+
+@contextmanager
+def naming(query: pl.LazyFrame) -> Iterator[None]:
+    """Let an error that a file of a query is not there name the query's files."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise BadFileError(polars_calls.query_name(query), str(error).splitlines()[0]) from None

@@ -1,0 +1,86 @@
+"""Makers of Arrow streams: datasets, relations of a database, and streams that can be read only once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import polars as pl
+
+from offpolicy import _core
+from offpolicy._util.scratch import ScratchFolder
+from offpolicy.errors import OffPolicyError
+from offpolicy.logs.sources.parquet import ParquetSource
+from offpolicy.logs.sources.query import StreamSource
+from offpolicy.logs.sources.source import Source
+from offpolicy.logs.tasks import Progress, Task
+
+
+class ReaderSource(StreamSource):
+    """A maker of Arrow streams: a dataset, or a relation of a database."""
+
+    def __init__(self, name: str, columns: list[str], open_reader: Callable[[list[str]], Any]) -> None:
+        """Keeps the maker; it is called with the columns to read."""
+        self.written: ParquetSource | None = None
+        self.names, self.columns, self.open_reader, self.rows = [name], columns, open_reader, None
+
+    @classmethod
+    def of(cls, log: Any) -> Source | None:
+        """Return a relation of DuckDB or a dataset of pyarrow; other Arrow streams are written to a file first."""
+        module = type(log).__module__.partition(".")[0]
+        if module == "duckdb":
+            return cls("relation", list(log.columns), lambda names: log.project(*map(_quoted, names)))
+        if module == "pyarrow" and hasattr(log, "scanner"):
+            return cls("dataset", list(log.schema.names), lambda names: log.scanner(columns=names).to_reader())
+        return _spool(log) if hasattr(log, "__arrow_c_stream__") else None
+
+    def scan(
+        self, job: _core.Job, names: list[str], threads: int, batch_rows: int | None, progress: Progress
+    ) -> _core.Partial:
+        """A new stream for each scan."""
+        return _core.scan_stream(job, self.open_reader(names), self.token, threads, progress)
+
+    def rounds(self, names: list[str]) -> Iterator[list[Task]]:
+        """Through a temporary file, which tasks can share."""
+        yield from self._spooled(names).rounds(names)
+
+    def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
+        """Through a temporary file, which Polars can read in batches."""
+        yield from self._spooled(names).frames(names, rows)
+
+    def lazy(self) -> pl.LazyFrame:
+        """Through a temporary file, written once."""
+        if self.written is None:
+            self.written = self._spooled(self.columns)
+        return self.written.lazy()
+
+    @property
+    def keeps_files(self) -> bool:
+        """True: what Polars reads is a temporary file."""
+        return True
+
+    def in_users_terms(self, error: OffPolicyError) -> OffPolicyError:
+        """Return the error, which speaks of a stream."""
+        return error
+
+    def _spooled(self, names: list[str]) -> ParquetSource:
+        folder = ScratchFolder()
+        path = str(folder.path / "log.parquet")
+        _core.spool(self.open_reader(names), names, path)
+        spooled = ParquetSource([path], keep=folder)
+        spooled.names = self.names
+        return spooled
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _spool(reader: Any) -> Source:
+    """A stream that can be read only once is written to a temporary file first."""
+    folder = ScratchFolder()
+    path = str(folder.path / "stream.parquet")
+    _core.spool(reader, None, path)
+    source = ParquetSource([path], keep=folder)
+    source.names = ["stream"]
+    return source

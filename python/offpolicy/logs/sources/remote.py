@@ -1,0 +1,38 @@
+"""Parquet files on other machines, which Polars reads."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from offpolicy.errors import BadFileError
+from offpolicy.logs.sources.query import StreamSource
+from offpolicy.logs.sources.source import Source, several
+
+
+class RemoteSource(StreamSource):
+    """Addresses such as `s3://bucket/log.parquet`."""
+
+    @classmethod
+    def of(cls, log: Any) -> Source | None:
+        """Return what Polars reads of addresses, if it can; None where nothing among the paths is an address."""
+        items = log if isinstance(log, list | tuple) else [log]
+        if not all(isinstance(item, str | Path) for item in items):
+            return None
+        addresses = [str(item) for item in items]
+        return cls._open(addresses) if any("://" in address for address in addresses) else None
+
+    @classmethod
+    def _open(cls, addresses: list[str]) -> Source:
+        name = several(addresses)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return cls(name, pl.scan_parquet(addresses))
+        except (OSError, pl.exceptions.PolarsError, BadFileError) as error:
+            why = str(error).partition("\n")[0]
+            how = "copy it to this machine, or give pl.scan_parquet(..., storage_options=...)"
+            raise BadFileError(name, f"it cannot be read from here ({why}); {how}") from None
