@@ -137,8 +137,8 @@ def evaluate(
         what is available. A log that needs more is refused with `MemoryLimitError`, which says how much. A step of the
         longest episode takes 33 bytes for each sum over episodes (seven sums for all estimators of a policy with
         diagnostics), once in each thread, and up to 144 more for each policy when the log has been read; an episode
-        takes 28 bytes, and none where its id follows the one before. Batches that are being read, and what Polars
-        takes, come on top.
+        takes 28 bytes, and none where its id follows the one before; ids beyond half of the limit go to temporary
+        files. Batches that are being read, and what Polars takes, come on top.
 
     Examples
     --------

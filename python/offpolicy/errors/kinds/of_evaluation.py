@@ -200,12 +200,12 @@ memory_for_episodes = Kind(
     MemoryLimitError,
     "about {needed} of memory are needed, and {memory} allows {limit}: the log has {episodes} episodes, and those "
     "whose "
-    "ids do not follow each other are kept one by one; give a larger {memory}, or number the episodes 0, 1, 2, … in "
-    "the "
-    "order of the log",
+    "ids do not follow each other are kept one by one; give a larger {memory}, a folder for temporary files that "
+    "has room for them (TMPDIR), or number the episodes 0, 1, 2, … in the order of the log",
     meaning="Ids of episodes that are not counted through must be remembered one by one, which needs more memory than "
     "may be taken.",
-    remedy="Allow more memory, or number the episodes 0, 1, 2, … in the order of the log.",
+    remedy="Allow more memory, name a folder for temporary files that has room, or number the episodes 0, 1, 2, … in "
+    "the order of the log.",
     example={"needed": "40.1 MB", "limit": "5 MB", "episodes": "1,000,000"},
     words={"memory": argument("memory")},
 )
