@@ -26,7 +26,7 @@ from offpolicy.errors.kinds.of_arguments import (
     wrong_object,
 )
 from offpolicy.errors.kinds.of_drivers import things_missing
-from offpolicy.evaluation.estimators import NEEDS, check_ids
+from offpolicy.evaluation.estimators import check_ids, describe
 from offpolicy.evaluation.plan import BEHAVIOR, TARGET, Settings
 from offpolicy.extensions import plugins
 from offpolicy.folds import MOST_FOLDS
@@ -185,7 +185,7 @@ def refuse_what_is_missing(
     """Refuse with everything that is known to be missing; one thing alone is told by whoever needs it."""
     chosen = read_fitter(fitter)
     lacking = [] if isinstance(generator, Mapping) else missing_of(make_generator(generator, fitter), domain)
-    if any(role != "ratio" for role in NEEDS[estimator]):
+    if any(role != "ratio" for role in describe(estimator).needs):
         lacking += [lack for lack in missing_of(chosen, domain) if lack not in lacking]
     if behavior is None and not columns.has_behavior(source.columns):
         lacking.append(

@@ -69,20 +69,19 @@ missing_bound = Kind(
 range_not_known = Kind(
     "range-not-known",
     MissingBoundError,
-    "no range of {estimator} is known where the log has a transition_ratio",
-    meaning="The ratio of transition probabilities has no bound, and so has an estimator that is weighted by it.",
+    "no range of {estimator} is known{where}",
+    meaning="Bounds do not limit the values of the estimator, such as one that is weighted by a transition_ratio.",
     remedy="Ask for dr, or for an interval that needs no range, such as t.",
-    example={"estimator": "dr-v2"},
+    example={"estimator": "dr-v2", "where": " where the log has a transition_ratio"},
 )
 no_weight = Kind(
     "no-weight",
     OffPolicyError,
-    "every weight of policy {policy} is zero at t = {step} (counted from 1): wis, step-wis, wdr and magic are "
-    "undefined, "
+    "every weight of policy {policy} is zero at t = {step} (counted from 1): {estimators} are undefined, "
     "for the target policy never takes the logged actions; ask for others, such as 'step-is'",
     meaning="Estimators that divide by the sum of the weights were asked for, and this sum is zero from some step on.",
     remedy="Ask for other estimators, or for a policy that takes actions which are in the log.",
-    example={"policy": "'target'", "step": 3},
+    example={"policy": "'target'", "step": 3, "estimators": "wis, step-wis, wdr and magic"},
 )
 continuing_discount = Kind(
     "continuing-discount",
