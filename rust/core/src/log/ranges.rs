@@ -20,7 +20,7 @@ pub fn key(i: i128) -> u128 {
 
 /// Consecutive integers `first`, `first`+1, …
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Range {
+pub struct IdRange {
     /// The first of them.
     pub first: i128,
     /// How many.
@@ -29,7 +29,7 @@ pub struct Range {
     pub place: Place,
 }
 
-impl Range {
+impl IdRange {
     /// True if an integer is among them.
     pub fn contains(&self, i: i128) -> bool {
         self.first <= i && i - self.first < i128::from(self.count)
@@ -59,7 +59,7 @@ pub struct Ranges(SortedRuns<BYTES>);
 
 impl Ranges {
     /// Adds a range.
-    pub fn push(&mut self, range: Range) {
+    pub fn push(&mut self, range: IdRange) {
         self.0.push(range.record());
     }
 
@@ -84,13 +84,13 @@ impl Ranges {
     }
 
     /// Those in memory, in any order.
-    pub fn held(&self) -> impl Iterator<Item = Range> {
-        self.0.held().map(Range::read)
+    pub fn held(&self) -> impl Iterator<Item = IdRange> {
+        self.0.held().map(IdRange::read)
     }
 
     /// All in order.
-    pub fn in_order(&mut self) -> io::Result<impl Iterator<Item = io::Result<Range>>> {
-        Ok(self.0.in_order()?.map(|record| record.map(|record| Range::read(&record))))
+    pub fn in_order(&mut self) -> io::Result<impl Iterator<Item = io::Result<IdRange>>> {
+        Ok(self.0.in_order()?.map(|record| record.map(|record| IdRange::read(&record))))
     }
 }
 
@@ -98,16 +98,16 @@ impl Ranges {
 impl Serialize for Ranges {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let runs: Vec<_> = self.0.runs().collect::<Result<_, _>>().map_err(ser::Error::custom)?;
-        let all: Vec<Range> = runs.iter().flatten().map(Range::read).collect();
+        let all: Vec<IdRange> = runs.iter().flatten().map(IdRange::read).collect();
         all.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Ranges {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let all = Vec::<Range>::deserialize(deserializer)?;
+        let all = Vec::<IdRange>::deserialize(deserializer)?;
         let mut ranges = SortedRuns::default();
-        ranges.push_run(all.into_iter().map(Range::record).collect());
+        ranges.push_run(all.into_iter().map(IdRange::record).collect());
         Ok(Self(ranges))
     }
 }
@@ -117,9 +117,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn ranges() -> impl Strategy<Value = Range> {
+    fn ranges() -> impl Strategy<Value = IdRange> {
         let place = (any::<u32>(), any::<u64>()).prop_map(|(source, row)| Place { source, row });
-        (any::<i64>(), any::<u64>(), place).prop_map(|(first, count, place)| Range {
+        (any::<i64>(), any::<u64>(), place).prop_map(|(first, count, place)| IdRange {
             first: first.into(),
             count,
             place,
@@ -130,7 +130,7 @@ mod tests {
         #[test]
         fn bytes_have_the_order_of_ranges_and_tell_all_of_them(a in ranges(), b in ranges()) {
             prop_assert_eq!(a.record().cmp(&b.record()), a.cmp(&b));
-            prop_assert_eq!(Range::read(&a.record()), a);
+            prop_assert_eq!(IdRange::read(&a.record()), a);
         }
     }
 }
