@@ -22,8 +22,8 @@ import numpy as np
 import polars as pl
 
 from offpolicy.errors import SHOWN, BadLogError, UnknownTransitionsError
-from offpolicy.errors.kinds.models import no_probability, ratio_of_some_folds
-from offpolicy.errors.kinds.simulation import wrong_array
+from offpolicy.errors.kinds.of_models import no_probability, ratio_of_some_folds
+from offpolicy.errors.kinds.of_simulation import wrong_array
 from offpolicy.evaluation.estimators import describe
 from offpolicy.logs.columns import PolicyColumns
 from offpolicy.logs.problem import Problem

@@ -10,7 +10,7 @@ import click
 import offpolicy as op
 from offpolicy.cli import complete
 from offpolicy.cli.names import check_name, choose_fitter, make_domain
-from offpolicy.cli.options import bounds_options, driver_options, read_mixture, read_names
+from offpolicy.cli.options import bounds_options, driver_options, read_interval, read_mixture, read_names
 from offpolicy.cli.output import check_target, check_writable, one_document
 from offpolicy.cli.progress import progress
 from offpolicy.cli.withheld import asked_for_interval, no_interval

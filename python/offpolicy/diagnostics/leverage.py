@@ -7,8 +7,9 @@
     skewness                 mean (x_i − x̄)³ / (mean (x_i − x̄)²)^{3/2},      weighted estimators: of ψ_i
 
 ψ_i are influence values, known after a second reading; Σ' leaves out the k trajectories with the largest weights; v_i
-is V̂(s_1) for the doubly robust estimators and 0 for the others, and not known for those of plugins. `step-wis` and `wdr` have the first and the last alone,
-`magic` has none: what a trajectory adds to them depends on every step of all others.
+is V̂(s_1) for the doubly robust estimators and 0 for the others, and not known for those of plugins. `step-wis` and
+`wdr` have the first and the last alone, `magic` has none: what a trajectory adds to them depends on every step of all
+others.
 """
 
 from __future__ import annotations

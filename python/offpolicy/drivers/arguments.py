@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from offpolicy._util import words
+from offpolicy._util.phrase import joined, phrase
 from offpolicy._util.scalars import at_least_0, is_number, shown, text, whole
 from offpolicy.drivers.candidates import make_generator
 from offpolicy.drivers.split_log import Parts
-from offpolicy.errors import words
-from offpolicy.errors.kinds.arguments import (
+from offpolicy.errors.kinds.of_arguments import (
     bad_value,
     give_one,
     lacks_member,
@@ -24,8 +25,7 @@ from offpolicy.errors.kinds.arguments import (
     policies_need_names,
     wrong_object,
 )
-from offpolicy.errors.kinds.drivers import things_missing
-from offpolicy.errors.phrase import joined, phrase
+from offpolicy.errors.kinds.of_drivers import things_missing
 from offpolicy.evaluation.estimators import check_ids, describe
 from offpolicy.evaluation.plan import BEHAVIOR, TARGET, Settings
 from offpolicy.extensions import plugins

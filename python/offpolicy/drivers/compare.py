@@ -18,15 +18,15 @@ from offpolicy._util.scalars import MOST_THREADS, is_number, number, whole
 from offpolicy._util.scratch import ScratchFolder
 from offpolicy.drivers.arguments import read_domain, read_fitter, read_policies
 from offpolicy.drivers.comparison import Comparison, Estimator, needs_model, true_values
-from offpolicy.errors.kinds.arguments import at_least_one, bad_value
-from offpolicy.errors.kinds.drivers import (
+from offpolicy.errors.kinds.of_arguments import at_least_one, bad_value
+from offpolicy.errors.kinds.of_drivers import (
     names_of_estimators,
     not_a_simulator,
     not_an_estimator,
     other_policies_in_truth,
     value_of_behavior,
 )
-from offpolicy.errors.kinds.models import too_few_episodes
+from offpolicy.errors.kinds.of_models import too_few_episodes
 from offpolicy.evaluation.estimators import RETURNS, check_ids, named
 from offpolicy.experiments import figures
 from offpolicy.experiments.errors import summary

@@ -22,7 +22,7 @@ from offpolicy.annotation.annotate import annotate
 from offpolicy.annotation.annotator import MODELLED
 from offpolicy.drivers.arguments import described
 from offpolicy.drivers.split_log import Sides
-from offpolicy.errors.kinds.drivers import estimate_not_finite
+from offpolicy.errors.kinds.of_drivers import estimate_not_finite
 from offpolicy.evaluation.estimators import describe
 from offpolicy.evaluation.evaluate import evaluate
 from offpolicy.experiments.estimates import cut, estimated

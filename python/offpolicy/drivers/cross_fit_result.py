@@ -22,7 +22,7 @@ import polars as pl
 from offpolicy import intervals
 from offpolicy._util.printing import readable, whole_tables
 from offpolicy.annotation.annotator import MODELLED
-from offpolicy.errors.kinds.evaluation import several_models
+from offpolicy.errors.kinds.of_evaluation import several_models
 from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.estimators import describe

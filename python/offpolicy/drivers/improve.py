@@ -40,7 +40,7 @@ from offpolicy.drivers.candidates import find_candidates
 from offpolicy.drivers.improvement import SCHEMA, BehaviorValue, Improvement, at_least
 from offpolicy.drivers.score import LowerBound, Score, Scoring
 from offpolicy.drivers.split_log import default_names
-from offpolicy.errors.kinds.drivers import bounds_nothing, made_of_ratios, value_of_behavior
+from offpolicy.errors.kinds.of_drivers import bounds_nothing, made_of_ratios, value_of_behavior
 from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.estimators import averaged, check_ids, describe
 from offpolicy.evaluation.evaluate import check_types, evaluate

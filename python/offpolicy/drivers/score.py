@@ -34,13 +34,13 @@ from statistics import NormalDist
 from typing import Any
 
 from offpolicy import intervals
+from offpolicy._util import words
+from offpolicy._util.phrase import phrase
 from offpolicy._util.probabilities import Tally
 from offpolicy._util.scalars import at_least_0, is_number
 from offpolicy.drivers.arguments import read_fitter
 from offpolicy.drivers.split_log import Sides
-from offpolicy.errors import words
-from offpolicy.errors.kinds.arguments import bad_value, give_one, interval_not_named
-from offpolicy.errors.phrase import phrase
+from offpolicy.errors.kinds.of_arguments import bad_value, give_one, interval_not_named
 from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate

@@ -18,15 +18,16 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from offpolicy.errors import OffPolicyError, words
-from offpolicy.errors.kinds.evaluation import (
+from offpolicy._util import words
+from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.of_evaluation import (
     bad_bound,
     bounds_too_short,
     ends_of_bounds,
     missing_bound,
     range_not_known,
 )
-from offpolicy.errors.kinds.plugins import maker_failed, wrong_numbers
+from offpolicy.errors.kinds.of_plugins import maker_failed, wrong_numbers
 from offpolicy.evaluation.estimators import describe, from_plugin
 from offpolicy.protocols import Floats, Setting
 

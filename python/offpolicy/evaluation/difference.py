@@ -15,8 +15,8 @@ import math
 from dataclasses import dataclass, field
 
 from offpolicy import intervals
-from offpolicy.errors import words
-from offpolicy.errors.phrase import phrase
+from offpolicy._util import words
+from offpolicy._util.phrase import phrase
 from offpolicy.evaluation.bounds import Bounds, Range, Terms
 from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.estimators import describe

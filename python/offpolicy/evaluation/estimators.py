@@ -17,8 +17,8 @@ from typing import Protocol
 from offpolicy import _core
 from offpolicy._util.scalars import shown
 from offpolicy.errors.hints import hint
-from offpolicy.errors.kinds.arguments import at_least_one, unknown_name
-from offpolicy.errors.kinds.evaluation import ids_in_one_text, not_an_id
+from offpolicy.errors.kinds.of_arguments import at_least_one, unknown_name
+from offpolicy.errors.kinds.of_evaluation import ids_in_one_text, not_an_id
 from offpolicy.evaluation.from_plugins import INSTALLED, FromPlugin
 
 

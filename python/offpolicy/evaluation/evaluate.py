@@ -17,7 +17,7 @@ from offpolicy._util.probabilities import renormalised
 from offpolicy.annotation.annotated_logs import Counting
 from offpolicy.diagnostics import Diagnostics
 from offpolicy.errors import OffPolicyError
-from offpolicy.errors.kinds.evaluation import no_weight
+from offpolicy.errors.kinds.of_evaluation import no_weight
 from offpolicy.evaluation.bounds import Bounds, Range, Terms
 from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate, IntervalSettings
@@ -139,8 +139,8 @@ def evaluate(
         what is available. A log that needs more is refused with `MemoryLimitError`, which says how much. A step of the
         longest episode takes 33 bytes for each sum over episodes (seven sums for all estimators of a policy with
         diagnostics), once in each thread, and up to 144 more for each policy when the log has been read; an episode
-        takes 28 bytes, and none where its id follows the one before. Batches that are being read, and what Polars
-        takes, come on top.
+        takes 28 bytes, and none where its id follows the one before; ids beyond half of the limit go to temporary
+        files. Batches that are being read, and what Polars takes, come on top.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from offpolicy._util.installed import Installed
 from offpolicy._util.scalars import shown
 from offpolicy._util.visible import visible
 from offpolicy.errors import OffPolicyError
-from offpolicy.errors.kinds.plugins import maker_failed, wrong_description, wrong_numbers
+from offpolicy.errors.kinds.of_plugins import maker_failed, wrong_description, wrong_numbers
 from offpolicy.logs.block import Block
 from offpolicy.protocols import Estimator, Floats
 

@@ -7,12 +7,17 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from offpolicy import _core
-from offpolicy._util import scalars
-from offpolicy.errors import MissingColumnError, words
+from offpolicy._util import scalars, words
+from offpolicy._util.phrase import Word, phrase
+from offpolicy.errors import MissingColumnError
 from offpolicy.errors.hints import suggestion
-from offpolicy.errors.kinds.arguments import mixture_before_its_policy, name_of_behavior, needs_argument, nothing_given
-from offpolicy.errors.kinds.columns import estimator_lacks_column
-from offpolicy.errors.phrase import Word, phrase
+from offpolicy.errors.kinds.of_arguments import (
+    mixture_before_its_policy,
+    name_of_behavior,
+    needs_argument,
+    nothing_given,
+)
+from offpolicy.errors.kinds.of_columns import estimator_lacks_column
 from offpolicy.evaluation.estimators import RETURNS, describe, from_plugin, named, usual
 from offpolicy.evaluation.from_plugins import MODELS, ROLES, FromPlugin
 from offpolicy.logs.columns import ESTIMATED, Columns, PolicyColumns, instead_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from offpolicy.errors import words
-from offpolicy.errors.kinds.arguments import needs_argument
-from offpolicy.errors.kinds.columns import column_twice
-from offpolicy.errors.kinds.evaluation import no_value_after_one_pass
-from offpolicy.errors.phrase import phrase
+from offpolicy._util import words
+from offpolicy._util.phrase import phrase
+from offpolicy.errors.kinds.of_arguments import needs_argument
+from offpolicy.errors.kinds.of_columns import column_twice
+from offpolicy.errors.kinds.of_evaluation import no_value_after_one_pass
 from offpolicy.evaluation.estimators import RETURNS, check_ids, describe, own_columns
 from offpolicy.evaluation.memory import memory_limit
 from offpolicy.evaluation.plan import Plan, Settings, choose_estimators, find_policies

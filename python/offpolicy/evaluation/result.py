@@ -14,7 +14,7 @@ from offpolicy._util.printing import readable
 from offpolicy._util.scalars import shown, text
 from offpolicy._util.visible import visible
 from offpolicy.diagnostics import Diagnostics
-from offpolicy.errors.kinds.evaluation import (
+from offpolicy.errors.kinds.of_evaluation import (
     ask_for_an_estimate,
     compared_with_the_log,
     logged_policy_itself,
@@ -22,7 +22,7 @@ from offpolicy.errors.kinds.evaluation import (
     not_paired,
     several_policies,
 )
-from offpolicy.errors.kinds.logs import no_f64_holds_it
+from offpolicy.errors.kinds.of_logs import no_f64_holds_it
 from offpolicy.evaluation.bounds import Range, Terms
 from offpolicy.evaluation.cluster_verdict import judge_clusters
 from offpolicy.evaluation.difference import Difference

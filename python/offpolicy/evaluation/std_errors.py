@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from offpolicy._util import words
 from offpolicy._util.exact_sums import exact_dot, exact_sum
-from offpolicy.errors import TooLargeError, words
-from offpolicy.errors.phrase import phrase
+from offpolicy._util.phrase import phrase
+from offpolicy.errors import TooLargeError
 from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.estimators import describe
 from offpolicy.evaluation.plan import BEHAVIOR, Plan, Probabilities, RatioForm

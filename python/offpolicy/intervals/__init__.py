@@ -35,8 +35,8 @@ from offpolicy._util import scalars
 from offpolicy._util.installed import Installed
 from offpolicy.errors import OffPolicyError, TooLargeError
 from offpolicy.errors.hints import suggestion
-from offpolicy.errors.kinds.arguments import bad_value, unknown_name
-from offpolicy.errors.kinds.plugins import maker_failed, wrong_description, wrong_numbers
+from offpolicy.errors.kinds.of_arguments import bad_value, unknown_name
+from offpolicy.errors.kinds.of_plugins import maker_failed, wrong_description, wrong_numbers
 from offpolicy.evaluation.estimators import describe
 from offpolicy.intervals import (
     anderson,

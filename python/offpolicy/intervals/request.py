@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from offpolicy.errors import MissingBoundError, OffPolicyError, words
-from offpolicy.errors.phrase import phrase
+from offpolicy._util import words
+from offpolicy._util.phrase import phrase
+from offpolicy.errors import MissingBoundError, OffPolicyError
 from offpolicy.evaluation.bounds import Bounds, Range, Terms
 from offpolicy.evaluation.estimators import describe
 from offpolicy.intervals.sketch import SLACK

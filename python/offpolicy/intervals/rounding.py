@@ -19,8 +19,8 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
-from offpolicy.errors import words
-from offpolicy.errors.phrase import phrase
+from offpolicy._util import words
+from offpolicy._util.phrase import phrase
 from offpolicy.evaluation.bounds import Range, Terms
 from offpolicy.evaluation.estimators import describe
 

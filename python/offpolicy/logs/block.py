@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from offpolicy._util.arrays import Floats
 from offpolicy._util.visible import visible
-from offpolicy.errors.kinds.logs import no_f64_holds_it
-from offpolicy.errors.kinds.plugins import undeclared_column
+from offpolicy.errors.kinds.of_logs import no_f64_holds_it
+from offpolicy.errors.kinds.of_plugins import undeclared_column
 
 #: Products below this may have lost digits, or all of them.
 SMALL = 1e-290
@@ -83,8 +83,7 @@ class Block:
 
     def by_trajectory_sum(self, x: Floats) -> Floats:
         """Return the sum of x over the steps of each trajectory, from the first to the last."""
-        found: Floats = np.bincount(self.trajectory, weights=x, minlength=len(self))
-        return found
+        return np.bincount(self.trajectory, weights=x, minlength=len(self)).astype(np.float64, copy=False)
 
     def cumulative_ratio(self, ratio: Floats | None = None) -> Floats:
         """Return ρ_{1:t} of each row, of the policy's ratios or of others; one that no f64 can hold is refused.

@@ -25,7 +25,7 @@ from offpolicy._util import polars_calls
 from offpolicy._util.forked import check_not_forked
 from offpolicy._util.mixing import mixed
 from offpolicy._util.visible import visible
-from offpolicy.errors.kinds.logs import beyond_floats, no_values_of_trajectories
+from offpolicy.errors.kinds.of_logs import beyond_floats, no_values_of_trajectories
 from offpolicy.evaluation.estimators import describe, from_plugin
 from offpolicy.evaluation.from_plugins import FromPlugin
 from offpolicy.evaluation.plan import BEHAVIOR, MixedRatio, Plan, Policy, Probabilities, RatioColumn

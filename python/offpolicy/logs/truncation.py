@@ -15,13 +15,12 @@ from typing import Any
 
 import polars as pl
 
-from offpolicy._util import polars_calls
+from offpolicy._util import polars_calls, words
 from offpolicy._util.interruptible import interruptible
 from offpolicy._util.polars_calls import column, exactly
 from offpolicy._util.scratch import ScratchFolder
-from offpolicy.errors import words
-from offpolicy.errors.kinds.arguments import not_together
-from offpolicy.errors.kinds.logs import one_policy_at_a_time, truncation_needs_column, truncation_needs_rewards
+from offpolicy.errors.kinds.of_arguments import not_together
+from offpolicy.errors.kinds.of_logs import one_policy_at_a_time, truncation_needs_column, truncation_needs_rewards
 from offpolicy.evaluation.estimators import RETURNS, Description, named
 from offpolicy.evaluation.plan import Plan
 from offpolicy.logs.endings import cut_off

@@ -2,9 +2,11 @@
 //!
 //! What grows with a log: sums for each step of the longest trajectory, of every policy and in every thread; what is made
 //! of them when the log has been read; the ids of trajectories; rows of trajectories whose beginning has not been seen;
-//! and values of single trajectories where a pass keeps them. It is counted before it is taken. Beyond the limit nothing
-//! more is taken: the rest of the log is read for the lengths of its trajectories alone, which tell what would be needed.
+//! and values of single trajectories where a pass keeps them. It is counted before it is taken. From half of the limit on
+//! ids go to files, where there is a place for them. Beyond the limit nothing more is taken: the rest of the log is read
+//! for the lengths of its trajectories alone, which tell what would be needed.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crate::estimators::about::StepSum;
@@ -22,19 +24,39 @@ const OBJECTS: u64 = 96;
 /// What a map keeps beside its entry.
 const NODE: u64 = 32;
 
+/// Fewer bytes are not written to a file.
+const WORTH_A_FILE: u64 = 1 << 16;
+
 /// A limit, and what has been counted towards it by all readers of a pass.
 #[derive(Debug)]
 pub struct Budget {
     limit: i64,
     used: AtomicI64,
     longest: AtomicU64,
+    place: Option<PathBuf>,
 }
 
 impl Budget {
     /// With so many bytes; None for no limit.
     pub fn new(limit: Option<u64>) -> Self {
         let limit = limit.and_then(|limit| limit.try_into().ok()).unwrap_or(i64::MAX);
-        Self { limit, used: AtomicI64::new(0), longest: AtomicU64::new(0) }
+        Self { limit, used: AtomicI64::new(0), longest: AtomicU64::new(0), place: None }
+    }
+
+    /// The same with a folder for what can be written to files.
+    pub fn with_place(limit: Option<u64>, place: PathBuf) -> Self {
+        Self { place: Some(place), ..Self::new(limit) }
+    }
+
+    /// The folder, where so many bytes are worth a file and half of the limit is used.
+    pub fn place_for(&self, bytes: u64) -> Option<&PathBuf> {
+        let short = self.used.load(Ordering::Relaxed) > self.limit / 2;
+        self.place.as_ref().filter(|_| short && bytes >= WORTH_A_FILE)
+    }
+
+    /// True where no more is taken than may be.
+    pub fn fits(&self) -> bool {
+        self.used.load(Ordering::Relaxed) <= self.limit
     }
 
     /// Counts bytes; false where they are too many.
@@ -122,5 +144,18 @@ mod tests {
         budget.give_back(2);
         assert!(budget.take(1));
         assert!(Budget::new(None).take(u64::MAX));
+    }
+
+    #[test]
+    fn from_half_of_the_limit_on_what_is_worth_it_goes_to_files() {
+        let budget = Budget::with_place(Some(1 << 20), "place".into());
+        budget.take(1 << 19);
+        assert_eq!(budget.place_for(WORTH_A_FILE), None);
+        budget.take(1);
+        assert_eq!(budget.place_for(WORTH_A_FILE), Some(&"place".into()));
+        assert_eq!(budget.place_for(WORTH_A_FILE - 1), None);
+        assert!(budget.fits() && !budget.take(1 << 19) && !budget.fits());
+        let without = Budget::new(Some(1));
+        assert!(!without.take(1 << 19) && without.place_for(1 << 19).is_none());
     }
 }

@@ -108,6 +108,9 @@ pub struct Partial {
     pub too_large: bool,
     /// Bytes that were not taken after that, for ids and rows.
     pub untaken: u64,
+    /// Why ids that were written to a file could not be read again.
+    #[serde(skip)]
+    pub lost_ids: Option<String>,
     /// Beginnings that have not been found.
     pub heads: Vec<Head>,
     /// Episodes that may go on elsewhere.
@@ -205,14 +208,25 @@ impl Scan {
         heads + self.partial.ids.bytes() + self.partial.untaken
     }
 
-    /// Counts what the rows so far have added to the memory taken, beside the sums over steps.
+    /// Counts what the rows so far have added to the memory taken, beside the sums over steps; ids for which it does not
+    /// suffice go to a file.
     fn count(&mut self) {
-        let bytes = self.partial.ids.bytes() + self.engine.sums.bytes_by_trajectory();
-        if bytes > self.counted {
-            let fits = self.engine.budget.take(bytes - self.counted);
-            self.partial.too_large |= !fits;
-            self.counted = bytes;
+        let (ids, others) = (self.partial.ids.bytes(), self.engine.sums.bytes_by_trajectory());
+        if ids + others <= self.counted {
+            return;
         }
+        let budget = self.engine.budget.clone();
+        let mut fits = budget.take(ids + others - self.counted);
+        self.counted = ids + others;
+        if let Some(place) = budget.place_for(ids)
+            && self.partial.ids.spill(place).is_ok()
+        {
+            let freed = ids - self.partial.ids.bytes();
+            budget.give_back(freed);
+            self.counted -= freed;
+            fits = budget.fits();
+        }
+        self.partial.too_large |= !fits;
     }
 
     /// Ends the unit: its first and last trajectories, and those that cross files, wait in `join` for what comes before and

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from offpolicy.errors import MemoryLimitError, MissingBoundError, OffPolicyError, UsageError, words
+from offpolicy._util import words
+from offpolicy._util.words import argument, bounds, switched_on
+from offpolicy.errors import MemoryLimitError, MissingBoundError, OffPolicyError, UsageError
 from offpolicy.errors.kind import Kind
-from offpolicy.errors.words import argument, bounds, switched_on
 
 bad_bound = Kind(
     "bad-bound",
@@ -198,12 +199,12 @@ memory_for_episodes = Kind(
     MemoryLimitError,
     "about {needed} of memory are needed, and {memory} allows {limit}: the log has {episodes} episodes, and those "
     "whose "
-    "ids do not follow each other are kept one by one; give a larger {memory}, or number the episodes 0, 1, 2, … in "
-    "the "
-    "order of the log",
+    "ids do not follow each other are kept one by one; give a larger {memory}, a folder for temporary files that "
+    "has room for them (TMPDIR), or number the episodes 0, 1, 2, … in the order of the log",
     meaning="Ids of episodes that are not counted through must be remembered one by one, which needs more memory than "
     "may be taken.",
-    remedy="Allow more memory, or number the episodes 0, 1, 2, … in the order of the log.",
+    remedy="Allow more memory, name a folder for temporary files that has room, or number the episodes 0, 1, 2, … in "
+    "the order of the log.",
     example={"needed": "40.1 MB", "limit": "5 MB", "episodes": "1,000,000"},
     words={"memory": argument("memory")},
 )
