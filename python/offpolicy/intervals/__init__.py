@@ -203,7 +203,11 @@ def interval(request: Request, withheld: str | None = None) -> Interval:
     check(request.method, request.confidence, request.side)
     if request.method == auto.AUTO:
         return auto.take(request, lambda name: interval(replace(request, method=name), withheld))
-    method = method_of(request.method)
+    return made_by(method_of(request.method), request, withheld)
+
+
+def made_by(method: Method, request: Request, withheld: str | None = None) -> Interval:
+    """Return the interval by a method, which the request calls by its name."""
     if method.only is not None and request.side == "two":
         request = replace(request, side=method.only)
     found = Interval(None, None, request.method, method.kind, request.confidence, side=request.side)
