@@ -18,6 +18,8 @@ from offpolicy.testing.faults import Faults
 
 #: How far a mean over all trajectories may be from the value.
 ROUNDING = 1e-9
+#: Columns that the bound q of `Bounds` is about.
+MODELLED = ("q_hat", "v_hat")
 
 
 def check_estimator(estimator: Any) -> None:
@@ -154,7 +156,7 @@ def _same_whatever_the_block(faults: Faults, about: FromPlugin, every: Enumerati
 
 def _within_range(faults: Faults, about: FromPlugin, estimator: Ranged, every: Enumeration, values: Floats) -> None:
     ratio = max(PI1[s][a] / PI0[s][a] for s in (0, 1) for a in (0, 1))
-    models = [every.columns[name] for name in ("q_hat", "v_hat")]
+    models = [every.columns[name] for name in MODELLED]
     q = min(float(x.min()) for x in models), max(float(x.max()) for x in models)
     bounds = Bounds(reward=(LOWEST, HIGHEST), ratio=ratio, q=q)
     with faults.calling("range", "range(bounds, terms)"):

@@ -157,7 +157,7 @@ def _covers(faults: Faults, method: Method, drawn: list[Estimate]) -> None:
         faults.expect(
             held >= least,
             "coverage",
-            f"{held:.0%} of {len(drawn)} {method.kind} intervals of level {MEASURED:.0%}, side {side!r}, held the truth",
+            f"{held:.0%} of {len(drawn)} {method.kind} intervals of level {MEASURED:.0%}, {side}-sided, held the truth",
             "an interval holds the truth as often as its kind promises",
             "derive the ends again, or call the kind heuristic",
         )
