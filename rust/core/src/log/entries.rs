@@ -1,7 +1,9 @@
-//! Many episodes in little memory: 28 bytes each, of which 16 tell the id and 12 the place where the episode starts.
+//! Entries for many episodes in little memory: 28 bytes each, 16 for the id and 12 for the place where the episode
+//! starts.
 //!
-//! Entries are collected in runs that are sorted when they are full and never move again, so that memory neither doubles
-//! when a list grows nor when equal ids are looked for: the runs are then read side by side, in one order.
+//! Entries are collected in runs that are sorted when they are full and never move again. So memory does not double
+//! when the list grows. It does not double either when equal ids are searched: the runs are then read side by side, in
+//! one order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,14 +14,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::log::problem::Place;
 
-/// Bytes of an entry.
+/// The number of bytes of an entry.
 pub const BYTES: usize = 28;
-/// Entries of the first run; later ones hold an eighth of what is there …
+/// The number of entries of the first run. A later run holds an eighth of the entries so far, but never fewer than
+/// this.
 const FIRST: usize = 1 << 10;
-/// … up to so many.
+/// The largest number of entries of a run.
 const LAST: usize = 1 << 20;
 
-/// Key, source and row, from the most to the least significant byte: the order of bytes is the order of entries.
+/// The key, the source and the row, each from the most to the least significant byte, so that bytes sort as entries do.
 type Entry = [u8; BYTES];
 
 fn entry(key: u128, place: Place) -> Entry {
@@ -58,35 +61,35 @@ impl Entries {
         self.len += 1;
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True if there is none.
+    /// Returns true if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Adds all of another set.
+    /// Adds the entries of another set.
     pub fn merge(&mut self, mut other: Self) {
         other.seal();
         self.len += other.len;
         self.sorted.append(&mut other.sorted);
     }
 
-    /// True if the key is there.
+    /// Returns true if the key is among the entries.
     pub fn contains(&self, key: u128) -> bool {
         let inside = |run: &Vec<Entry>| run.binary_search_by_key(&key, |entry| read(entry).0).is_ok();
         self.open.iter().any(|entry| read(entry).0 == key) || self.sorted.iter().any(inside)
     }
 
-    /// All keys and places, in any order.
+    /// Returns all keys and places, in any order.
     pub fn iter(&self) -> impl Iterator<Item = (u128, Place)> {
         self.sorted.iter().flatten().chain(&self.open).map(read)
     }
 
-    /// All keys and places in order.
+    /// Returns all keys and places in order.
     pub fn in_order(&mut self) -> impl Iterator<Item = (u128, Place)> {
         self.seal();
         let first = |(run, entries): (usize, &Vec<Entry>)| Some(Reverse((read(entries.first()?), run, 0)));
@@ -114,7 +117,7 @@ impl Entries {
     }
 }
 
-/// Runs travel as bytes.
+/// Serialises runs as bytes.
 impl Serialize for Entries {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let runs = self.sorted.iter().chain([&self.open]);
