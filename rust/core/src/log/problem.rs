@@ -112,7 +112,7 @@ impl Tally {
         }
         match &problem.episode {
             Some(id) => drop(self.hashes.insert(hash(id))),
-            None if problem.kind == Kind::Reappears => self.others += 1, // its id is known where it stands in the log
+            None if problem.kind == Kind::Reappears => self.others += 1, // one more episode, whose id can be read at its place
             None => {}
         }
         if self.examples.len() < EXAMPLES {
