@@ -109,7 +109,7 @@ def _walk() -> Problem:
 
 
 def _of(domain: Table) -> Problem:
-    """Make a problem whose candidates are π0 mixed with the best or worst policy or both, and one that ignores states."""
+    """Make a problem whose candidates are π0 mixed with the best or worst policy or both, and one without states."""
     tables = []
     for best in (np.max, np.min):
         v = np.zeros(len(domain.first))

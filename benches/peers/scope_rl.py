@@ -32,8 +32,7 @@ _ALPHA = 0.05
 
 
 def prepare(log: pl.DataFrame) -> dict:
-    """Return arrays for two actions: the first was logged, and the other's Q̂ follows from V̂ = Σ_a π1(a) Q̂(a).
-    """
+    """Return arrays for two actions: the first was logged, and the other's Q̂ follows from V̂ = Σ_a π1(a) Q̂(a)."""
     p, q, v = (log[name].to_numpy() for name in ("target_prob", "q_hat", "v_hat"))
     return {
         "step_per_trajectory": log["step"].max() + 1,
