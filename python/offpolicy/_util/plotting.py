@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from offpolicy._util.files import whole_file
-from offpolicy.errors.kinds.arguments import missing_extra, unknown_ending
+from offpolicy.errors.kinds.of_arguments import missing_extra, unknown_ending
 
 FORMATS = ("svg", "png", "html", "json")
 #: What no picture can hold: control characters but tabs and ends of lines, halves of characters, and no characters.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy._util.arrays import Floats
-from offpolicy.errors.kinds.simulation import wrong_array, wrong_probability
+from offpolicy.errors.kinds.of_simulation import wrong_array, wrong_probability
 
 #: How far a row of probabilities may be from adding to 1 and stay as it is.
 TOLERANCE = 1e-9

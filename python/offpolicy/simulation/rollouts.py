@@ -27,8 +27,8 @@ from offpolicy._util.files import whole_file
 from offpolicy._util.probabilities import TOLERANCE, checked
 from offpolicy._util.scalars import whole
 from offpolicy.errors import OffPolicyError
-from offpolicy.errors.kinds.arguments import bad_value
-from offpolicy.errors.kinds.plugins import simulation_failed, wrong_domain, wrong_probabilities
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_plugins import simulation_failed, wrong_domain, wrong_probabilities
 
 #: Most episodes a block, and most rows it may come to at the horizon.
 BLOCK, BLOCK_ROWS = 8192, 1 << 20

@@ -9,7 +9,6 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, RecordBatch, RecordBatchOptions, StructArray};
 use arrow_data::{ByteView, MAX_INLINE_VIEW_LEN, layout};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -17,6 +16,9 @@ use crate::errors::{Failure, caught};
 
 /// The limit on the rows of a batch.
 const MOST_ROWS: usize = 1 << 48;
+
+/// No column of views has more buffers; a negative number, which a producer can say, is a larger one here.
+const MOST_BUFFERS: usize = 1 << 31;
 
 /// A stream of record batches that may move between threads.
 pub struct Stream {
@@ -28,9 +30,9 @@ pub struct Stream {
 #[expect(unsafe_code, reason = "the Arrow PyCapsule interface hands over a C struct")]
 pub fn import(object: &Bound<'_, PyAny>) -> PyResult<Stream> {
     let capsule = object.call_method0("__arrow_c_stream__")?;
-    let capsule =
-        capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("__arrow_c_stream__ gave no capsule"))?;
-    let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
+    let no_stream = || Failure::Stream("__arrow_c_stream__ gave no capsule of a stream".into());
+    let capsule = capsule.cast::<PyCapsule>().map_err(|_| no_stream())?;
+    let pointer = capsule.pointer_checked(Some(c"arrow_array_stream")).map_err(|_| no_stream())?;
     // Safety: the name of the capsule guarantees that it holds this struct; `from_raw` moves it out and leaves a
     // released one.
     let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr().cast()) };
@@ -111,7 +113,7 @@ fn conforms(array: &FFI_ArrowArray, data_type: &DataType) -> bool {
     let layout = layout(data_type);
     let buffers = layout.buffers.len() + usize::from(layout.can_contain_null_mask);
     let found = array.num_buffers();
-    let fits = if layout.variadic { found > buffers } else { found == buffers };
+    let fits = if layout.variadic { found > buffers && found < MOST_BUFFERS } else { found == buffers };
     let fits = fits || layout.buffers.is_empty() && found == 0;
     let children = |fields: &mut dyn Iterator<Item = &DataType>| {
         let fields: Vec<&DataType> = fields.collect();
@@ -129,7 +131,7 @@ fn conforms(array: &FFI_ArrowArray, data_type: &DataType) -> bool {
         | DataType::LargeListView(field)
         | DataType::Map(field, _) => children(&mut std::iter::once(field.data_type())),
         DataType::Dictionary(_, values) => array.dictionary().is_some_and(|found| conforms(found, values)),
-        _ => array.dictionary().is_none(),
+        _ => array.dictionary().is_none() && array.num_children() == 0,
     };
     fits && nested && array.len() < MOST_ROWS && array.offset() < MOST_ROWS
 }

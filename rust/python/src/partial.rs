@@ -107,6 +107,11 @@ impl Merger {
                 let taken = scan.taken(&join);
                 (scan.finish(join), taken)
             });
+            if let Some(why) = &partial.lost_ids {
+                return Err(
+                    Failure::Stream(format!("ids that were written to a file cannot be read again: {why}")).into()
+                );
+            }
             Ok(Whole::new(self.job.clone_ref(py), partial, taken, self.travelled))
         })
     }

@@ -74,9 +74,9 @@ impl Job {
         Scan::new(Engine::with_tables(self.plan().clone(), self.pass, tables, budget), self.tame)
     }
 
-    /// Returns the limit of memory, of which nothing has been taken.
+    /// Returns the limit of memory, of which nothing has been taken. Ids beyond it go to temporary files.
     pub fn budget(&self) -> Arc<Budget> {
-        Arc::new(Budget::new(self.plan().memory))
+        Arc::new(Budget::with_place(self.plan().memory, std::env::temp_dir()))
     }
 }
 

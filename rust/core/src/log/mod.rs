@@ -7,6 +7,8 @@ pub mod entries;
 pub mod episode;
 pub mod ids;
 pub mod problem;
+pub mod ranges;
 pub mod runs;
 pub mod scan;
+pub mod sorted_runs;
 pub mod steps;

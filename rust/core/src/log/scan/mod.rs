@@ -109,6 +109,9 @@ pub struct Partial {
     pub too_large: bool,
     /// The bytes of ids and rows that were not kept after that.
     pub untaken: u64,
+    /// The reason why ids that were written to a file could not be read again.
+    #[serde(skip)]
+    pub lost_ids: Option<String>,
     /// Rows of trajectories whose beginning has not been found.
     pub heads: Vec<Head>,
     /// Trajectories that may go on elsewhere.
@@ -208,13 +211,24 @@ impl Scan {
     }
 
     /// Takes from the budget the memory that the rows so far have needed beside the sums over steps.
+    /// Ids that do not fit go to a file.
     fn count(&mut self) {
-        let bytes = self.partial.ids.bytes() + self.engine.sums.bytes_by_trajectory();
-        if bytes > self.counted {
-            let fits = self.engine.budget.take(bytes - self.counted);
-            self.partial.too_large |= !fits;
-            self.counted = bytes;
+        let (ids, others) = (self.partial.ids.bytes(), self.engine.sums.bytes_by_trajectory());
+        if ids + others <= self.counted {
+            return;
         }
+        let budget = self.engine.budget.clone();
+        let mut fits = budget.take(ids + others - self.counted);
+        self.counted = ids + others;
+        if let Some(place) = budget.place_for(ids)
+            && self.partial.ids.spill(place).is_ok()
+        {
+            let freed = ids - self.partial.ids.bytes();
+            budget.give_back(freed);
+            self.counted -= freed;
+            fits = budget.fits();
+        }
+        self.partial.too_large |= !fits;
     }
 
     /// Ends the unit. Its first and last trajectories, and those that cross files, wait in `join` for their neighbours.

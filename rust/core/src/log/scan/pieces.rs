@@ -105,7 +105,8 @@ impl Scan {
         let Pieces { first, count, .. } = self.partial.pieces.clone();
         let mut rest = count - first.len() as u64;
         for (place, id, step) in first.into_iter().rev() {
-            let kind = if self.partial.ids.contains(&id) { Kind::Reappears } else { Kind::FirstStep };
+            let found = self.partial.ids.contains(&id);
+            let kind = if self.readable(found) { Kind::Reappears } else { Kind::FirstStep };
             self.problem(kind, Some(place), Some(&id), Some(step), Some(("step", step.to_string())));
             self.partial.problems.more(kind, std::mem::take(&mut rest));
         }

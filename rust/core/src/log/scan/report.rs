@@ -1,5 +1,7 @@
 //! Finds the problems of rows, of episodes and of the whole log, and tells their places.
 
+use std::io;
+
 use super::{Batch, Current, EpisodeRun, Flaw, Scan};
 use crate::log::ending::Ending;
 use crate::log::episode::{Head, Open};
@@ -16,7 +18,8 @@ impl Scan {
             self.problem(Kind::MixedIds, Some(place), None, None, None);
         }
         let first = self.partial.first_step();
-        let (repeated, count) = self.partial.ids.repeated(EPISODES.max(self.engine.plan.problem_limit));
+        let found = self.partial.ids.repeated(EPISODES.max(self.engine.plan.problem_limit));
+        let (repeated, count) = self.readable(found);
         self.partial.problems.more(Kind::Reappears, count - repeated.len() as u64);
         for (id, place) in repeated {
             self.problem(Kind::Reappears, Some(place), id.as_ref(), Some(first), None);
@@ -30,6 +33,14 @@ impl Scan {
                 self.report_ending(Kind::Truncated, cut.ending, cut.place, &cut.id, step);
             }
         }
+    }
+
+    /// What was found among the ids; where they cannot be read, nothing, and the log is not read at all.
+    pub(super) fn readable<T: Default>(&mut self, found: io::Result<T>) -> T {
+        found.unwrap_or_else(|error| {
+            self.partial.lost_ids = Some(error.to_string());
+            T::default()
+        })
     }
 
     pub(super) fn check_step(&mut self, place: Place, id: &Id, previous: i64, step: i64) {
