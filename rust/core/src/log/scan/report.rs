@@ -35,7 +35,8 @@ impl Scan {
         }
     }
 
-    /// What was found among the ids; where they cannot be read, nothing, and the log is not read at all.
+    /// Returns what was found among the ids. If they cannot be read, returns nothing and keeps the reason, for which the
+    /// log is refused.
     pub(super) fn readable<T: Default>(&mut self, found: io::Result<T>) -> T {
         found.unwrap_or_else(|error| {
             self.partial.lost_ids = Some(error.to_string());
