@@ -4,8 +4,8 @@
 
 Q̂ and V̂ count the steps from this one to the horizon. With a domain that knows P there is also
 transition_ratio = P̂(s'|s, a) / P(s'|s, a) of the state s' that followed (`offpolicy.annotation.transition_ratio`).
-Each row is annotated by itself, or together with the next row if the log has no columns for the next state, so a frame, a
-query and a Parquet file of any size get the same numbers.
+Each row is annotated by itself, or together with the next row if the log has no columns for the next state, so a frame,
+a query and a Parquet file of any size get the same numbers.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ CAPPED = ("is", "step-is", "wis", *CORRECTED)
 
 @dataclass(frozen=True)
 class Leading:
-    """An estimate total / size, and the part (x, size) of each leading trajectory; a cap does not change `kept` of x."""
+    """An estimate total / size and the part (x, size) of each leading trajectory; a cap does not change `kept` of x."""
 
     total: float
     size: float
