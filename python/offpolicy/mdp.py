@@ -275,7 +275,7 @@ def optimal_policy(
     """Return the best stationary policy, or the worst, among the legal actions; of equal actions the first is taken.
 
     Value iteration runs until no value changes by more than δ, which is 1e-10 of the largest reward. V is then within
-    δ/(1 - γ) of the optimum, and actions that differ by less than that are equal. `legal` is an (S, A) array.
+    δ/(1 - γ) of the optimum, and actions that differ by less than twice that are equal. `legal` is an (S, A) array.
 
     >>> import numpy as np
     >>> from offpolicy.mdp import SparseModel, optimal_policy

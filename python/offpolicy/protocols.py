@@ -247,7 +247,7 @@ class ModelFitter(Protocol):
     """An object that makes a model from a log."""
 
     def fit(self, log: Any, domain: Setting) -> Model:
-        """Fit a model to any log that `evaluate` reads, and to its domain."""
+        """Fit a model of a domain to any log that `evaluate` reads."""
         ...
 
 

@@ -12,7 +12,7 @@ _CERTAIN = np.eye(3)
 
 @dataclass(frozen=True)
 class AlongVelocity:
-    """The policy that pushes in the direction of motion, and not at all at rest, so that energy always grows.
+    """The policy that pushes in the direction of motion, and not at all at rest, so that energy only grows.
 
     >>> import numpy as np
     >>> from offpolicy_mountain_car import AlongVelocity

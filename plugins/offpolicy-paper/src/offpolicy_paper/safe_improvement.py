@@ -57,7 +57,7 @@ PANELS: Mapping[str, bool] = {"maximize": True, "minimize": False}
 RULES = ("value", "difference")
 #: The number of starts per axis for the value of a recommended policy; its random error averages out over runs.
 SIDE = 40
-#: Gains that differ by less count as equal; it is about 1% of V(π0).
+#: Gains that differ by less, about 1% of V(π0), count as equally good.
 MARGIN = 0.5
 
 #: A panel, an estimator, and the indices of a caution and of a size.
@@ -303,7 +303,7 @@ def _claims(gains: Gains, rival: str) -> list[Claim]:
 def _paired_claims(gains: Gains) -> list[Claim]:
     """Return claims that compare the paired rule with the paper's.
 
-    IS is `dr-bsl` here, as in `op.improve`, which replaces step-is by it if rewards are costs.
+    IS is `dr-bsl` here, because `op.improve` uses it in place of step-is if rewards are costs.
     """
     names = ("gain of the paired rule", "of the paper's")
 

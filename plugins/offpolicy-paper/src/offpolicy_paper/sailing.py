@@ -1,7 +1,7 @@
 """Fig. 2 of Jiang & Li (2016): the comparison of Fig. 1 on Sailing, with a kernel-based model.
 
-Sizes are the paper's. Its claims about Fig. 1 hold for Fig. 2 too, with two exceptions. The truth of a target is exact,
-by dynamic programming over all states.
+Sizes are the paper's. The paper makes the same claims about Fig. 2 as about Fig. 1, with two exceptions. The truth of a
+target is exact, by dynamic programming over all states.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One run of the comparison in Jiang & Li (2016), 6.1: the error of each estimator over |D_test|.
 
 D_eval is split: the first |D_test| episodes are evaluated, and the model of REG and DR is fitted to the others. For
-each α the target is (1-α) π_train + α π0, with π_train from separate data. 2-fold DR fits on each half and evaluates the
-other.
+each α the target is (1-α) π_train + α π0, with π_train from separate data. 2-fold DR fits on each half and evaluates
+the other.
 
 REG is the mean of V̂(s_1) over the first states of the episodes to which its model was fitted. Estimates are cropped to
 the range of possible returns; those of the two halves of 2-fold DR are cropped separately.
