@@ -1,4 +1,4 @@
-"""How the tables of a result are printed."""
+"""Printing of the tables of a result."""
 
 from __future__ import annotations
 

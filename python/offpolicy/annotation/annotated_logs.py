@@ -1,6 +1,6 @@
-"""Counts of corrected rows of annotated logs, kept beside each log as long as it lives.
+"""Counts of corrected rows of annotated logs, kept as long as the logs exist.
 
-A Polars frame cannot carry such notes itself.
+A Polars frame has no attribute for such notes.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Annotator:
-    """Makes the new columns of a batch of rows."""
+    """A function that makes the new columns for a batch of rows."""
 
     annotations: Sequence[Annotation]
     states: Sequence[str]

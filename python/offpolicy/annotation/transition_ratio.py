@@ -62,7 +62,7 @@ def refusal(model: Any, coordinates: int) -> str | None:
 
 
 class RatioOfFolds:
-    """Decides whether `dr-v2` gets P̂/P in cross-fitting, alike for all folds, which are evaluated together."""
+    """The decision whether `dr-v2` gets P̂/P in cross-fitting, alike for all folds, which are evaluated together."""
 
     def __init__(self, domain: Setting, estimators: Sequence[str] | None, allowed: bool) -> None:
         """Leave P̂/P out if no estimator uses it or the domain does not know P."""
@@ -96,7 +96,7 @@ class RatioOfFolds:
 
 @dataclass(frozen=True)
 class TransitionRatio:
-    """Makes p_t of a batch of rows that have their successors beside them."""
+    """A function that computes p_t for a batch of rows, which have their successors beside them."""
 
     domain: Any
     successors: Successors
@@ -104,7 +104,7 @@ class TransitionRatio:
     step: str
 
     def __call__(self, frame: pl.DataFrame, model: Any, states: States, actions: Actions) -> Floats:
-        """Return p_t, which is NaN where the model has no P̂ of its own."""
+        """Return p_t, which is NaN where the model has no P̂."""
         self._check(frame)
         follows = self.successors.follows(frame)
         next_states = self.successors.next_states(frame, follows)

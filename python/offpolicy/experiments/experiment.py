@@ -45,7 +45,7 @@ class Study:
     domain
         The name of the domain that it simulates.
     runs, quick
-        The number of runs, and the number of a quick reproduction.
+        The number of runs, and of runs in a quick reproduction.
     make
         Makes the experiment from options of its domain, which are keywords. Its settings have a `domain`, which is
         shown under the title of the figure.

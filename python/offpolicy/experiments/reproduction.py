@@ -159,7 +159,7 @@ def _hint() -> str:
 
 
 class _Clock:
-    """A clock that writes how long the runs of each call took, including interrupted calls."""
+    """A clock that writes how long the runs of each call took, also if the call was interrupted."""
 
     def __init__(self, file: Path, workers: int, progress: Callable[[int, int], None] | None) -> None:
         self.file, self.workers, self.progress = file, workers, progress

@@ -31,7 +31,7 @@ from offpolicy.experiments.runs_file import FILE, Run, RunsFile
 THREADS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 #: Seconds between checks for Ctrl-C.
 PATIENCE = 0.2
-#: The number of attempts when processes die.
+#: A run is given up after its process has died this many times.
 TRIES = 3
 
 

@@ -1,4 +1,4 @@
-"""A picture that can be looked at in a notebook and saved."""
+"""A picture that a notebook shows and that can be saved."""
 
 from __future__ import annotations
 

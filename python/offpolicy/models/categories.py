@@ -23,7 +23,7 @@ from offpolicy.protocols import States
 class Categories:
     """Known combinations, each a tuple with one text per state column; the last cell is for all other combinations.
 
-    A model that counts has no data in the last cell and assigns it the lowest reward.
+    A tabular model fitted to that log has no data in the last cell, and gives it the lowest reward.
 
     >>> import numpy as np, offpolicy as op, polars as pl
     >>> log = pl.DataFrame({"ward": ["icu", "er", "icu"], "shift": ["night", "day", "night"]})

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from offpolicy.protocols import Actions, Floats, States
 
-#: The largest number of parameters, and so of entries per step.
+#: The largest number of coefficients, and so of entries per step.
 MOST_PARAMETERS = 100
 #: Directions with less information than this fraction of the largest are treated as having none.
 TOLERANCE = 1e-10
@@ -96,7 +96,7 @@ def _features(states: States, intercept: bool) -> Floats:
 
 
 def _penalty(classifier: Any, k: int, d: int) -> Floats:
-    """Return Λ. The penalty on the coefficients of all K classes becomes one on their distance from their mean."""
+    """Return Λ. With several classes the penalty acts on the distances of their coefficients from their mean."""
     strength = 0.0 if getattr(classifier, "penalty", "l2") is None else 1 / classifier.C
     each = np.eye(k) if k == 1 else np.eye(k) - 1 / (k + 1)
     drawn = np.eye(d)

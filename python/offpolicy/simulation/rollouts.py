@@ -170,7 +170,7 @@ def _begin(domain: Simulator, n: int, rng: np.random.Generator) -> tuple[States,
 
 
 class _Step(NamedTuple):
-    """What happens to the running episodes in one step."""
+    """One step of the running episodes."""
 
     episodes: NDArray[np.int64]
     states: States

@@ -1,4 +1,4 @@
-"""How far each estimator's variance is above the Cramér-Rao bounds."""
+"""The ratio of each estimator's variance to the Cramér-Rao bounds."""
 
 from __future__ import annotations
 

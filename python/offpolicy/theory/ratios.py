@@ -1,4 +1,4 @@
-"""ρ_t(s, a) = π1_t(a|s) / π0_t(a|s), and the support that off-policy evaluation needs.
+"""The ratios ρ_t(s, a) = π1_t(a|s) / π0_t(a|s), and the support that off-policy evaluation needs.
 
 If the target policy can reach (t, s) and takes an action there that the behaviour policy never takes, no log tells what
 follows: importance sampling and DR are biased, and no estimator is unbiased for every MDP. Such a pair of policies
@@ -19,7 +19,7 @@ from offpolicy.theory.mdp import MDP
 
 @dataclass(frozen=True, eq=False)
 class PolicyPair:
-    """π0, π1 and ρ, all (H, S, A)."""
+    """The policies π0 and π1 and their ratios ρ, all (H, S, A)."""
 
     pi0: Array
     pi1: Array

@@ -141,7 +141,7 @@ class _Together:
         return self._found
 
     def q_hat(self, pairs: NDArray[np.uint32], remaining: NDArray[np.uint32], lanes: Sequence[int]) -> list[Floats]:
-        """Return Q̂ at rows for the policies of these lanes, computed anew on each later call.
+        """Return Q̂ at rows for the policies of these lanes; later calls compute it again.
 
         The table of Q̂ is `actions` times as large as that of V̂, so it is not kept.
         """

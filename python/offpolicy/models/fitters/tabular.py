@@ -160,7 +160,7 @@ class _Seen:
 
 @dataclass(frozen=True, eq=False)
 class TabularModel:
-    """The fitted model: `sparse` has its counts, `aggregation` its cells; `whole` if states were stored as integers."""
+    """The fitted model: `sparse` has R̂ and P̂, `aggregation` the cells; `whole` if states were stored as integers."""
 
     sparse: SparseModel
     aggregation: Aggregation

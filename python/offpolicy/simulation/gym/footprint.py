@@ -1,4 +1,4 @@
-"""How many copies of an environment fit into memory, measured by what the second and the third copy take.
+"""The number of copies of an environment that fit into memory, measured by what the second and third copy take.
 
 The first copy also pays for what all copies share, such as imported modules, so it is not measured. Two counts are
 taken, and the larger one is used: that of Python and NumPy misses what a library allocates by itself, and that of the
