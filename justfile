@@ -30,7 +30,7 @@ dev:
 
 # compile the extension again after a change in Rust
 build:
-    maturin develop --release
+    maturin develop --release --skip-install
 
 # run the tests that take less than two minutes together
 quick *arguments:
@@ -50,6 +50,7 @@ format:
     ruff check --fix
     ruff format
     cargo fmt --all
+    rustfmt --edition 2024 rust/core/src/estimators/*.rs
 
 # build the documentation; every warning is an error
 docs:

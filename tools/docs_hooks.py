@@ -154,17 +154,16 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def estimators() -> list[dict[str, Any]]:
     """Return what the registry says of each estimator, in its order: id, needs, unbiased, weighted."""
-    from offpolicy.evaluation import estimators as registry
+    from offpolicy import _core
 
-    biased = registry.WEIGHTED | registry.TRUSTING | {"reg"}
     return [
         {
-            "id": name,
-            "needs": registry.NEEDS[name],
-            "unbiased": name not in biased,
-            "weighted": name in registry.WEIGHTED,
+            "id": about.id,
+            "needs": about.needs,
+            "unbiased": about.unbiased == "always",
+            "weighted": about.weighted,
         }
-        for name in registry.ESTIMATORS
+        for about in _core.estimators()
     ]
 
 

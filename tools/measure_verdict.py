@@ -19,6 +19,7 @@ import polars as pl
 from former_verdict import former_level
 from hard_problems import Setting, settings
 from offpolicy.evaluation import verdict
+from offpolicy.evaluation.estimators import describe, named
 from offpolicy.evaluation.verdict import LEVELS
 from verdict_page import page
 
@@ -88,7 +89,7 @@ def of_estimate(ev: op.Evaluation, name: str, moved: dict, truth: float) -> dict
         "level": ev.verdict_on(estimate).level,
         "concentration": moved["concentration"],
         "leaning": moved["skewness"] ** 2 / ev.episodes,
-        "control_errors": control_errors(found) if name in verdict.MODELLED else None,
+        "control_errors": control_errors(found) if describe(name).without_control else None,
     }
 
 
@@ -150,7 +151,11 @@ def judged_good() -> pl.Expr:
 def passed() -> dict[str, pl.Expr]:
     """What each rule of the verdict lets pass as reliable."""
     share, leans = pl.col("concentration"), pl.col("leaning") > verdict.LEANING
-    leaning = pl.when(pl.col("estimator").is_in(verdict.WHOLE)).then(verdict.FAR_WHOLE).otherwise(verdict.FAR)
+    leaning = (
+        pl.when(pl.col("estimator").is_in(named(lambda about: about.weights_returns)))
+        .then(verdict.FAR_WHOLE)
+        .otherwise(verdict.FAR)
+    )
     near = pl.col("predicted_leaning").is_null() | (pl.col("predicted_leaning") <= leaning)
     nearly_all = (pl.col("n") >= verdict.FEWEST) & (pl.col("size") >= verdict.NEARLY_EQUAL * pl.col("n"))
     spread_out = share <= pl.when(leans).then(verdict.CONCENTRATED_LEANING).otherwise(verdict.CONCENTRATED)

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from offpolicy._util import polars_calls
 from offpolicy._util.polars_calls import naming_the_log
-from offpolicy.errors import UsageError, WrongTypeError
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_columns import no_id_of_episode, wrong_type
 from offpolicy.logs.columns import Columns
 from offpolicy.logs.sources import Source, open_log
 from offpolicy.protocols import Floats
@@ -65,7 +66,7 @@ def fold_of(episodes: Any, folds: int, seed: int = 0) -> NDArray[np.int64]:
     array([1, 0, 0, 1, 0, 0, 0, 1])
     """
     if not 1 <= folds <= MOST_FOLDS:
-        raise UsageError(f"folds must be from 1 to {MOST_FOLDS}, not {folds}")
+        raise bad_value(name="folds", expected=f"from 1 to {MOST_FOLDS}", found=folds)
     half = np.uint64(32)
     return ((hash_of(episodes, seed) >> half) * np.uint64(folds) >> half).astype(np.int64)
 
@@ -108,7 +109,7 @@ def split(
     (245, 755)
     """
     if not 0 <= fraction <= 1:
-        raise UsageError(f"fraction must be from 0 to 1, not {fraction}")
+        raise bad_value(name="fraction", expected="from 0 to 1", found=fraction)
     source = open_log(log)
     column = (columns or Columns()).need("episode", source.columns)
     if (frame := source.in_memory) is not None:
@@ -137,7 +138,7 @@ def _series(episodes: Any) -> pl.Series:
     series = episodes if isinstance(episodes, pl.Series) else pl.Series("episode", episodes)
     if series.null_count():
         row = int(series.is_null().arg_max() or 0)
-        raise UsageError(f"column {series.name!r} has no value in row {row}: every row needs the id of its episode")
+        raise no_id_of_episode(column=repr(series.name), row=row)
     return series
 
 
@@ -153,7 +154,7 @@ def _keys(ids: pl.Series) -> Hashes:
         return np.repeat(np.array(each, dtype=np.uint64), runs.struct.field("len").to_numpy())
     if ids.is_empty():
         return np.zeros(0, dtype=np.uint64)
-    raise WrongTypeError(f"column {ids.name!r} must hold whole numbers or text, not {ids.dtype}")
+    raise wrong_type(column=repr(ids.name), expected="whole numbers or text", found=ids.dtype)
 
 
 def _digest(text: str) -> int:

@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from offpolicy import _core
 from offpolicy._util.scalars import shown, whole
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_models import bad_grid, grid_too_fine, state_outside_grid
 from offpolicy.logs.problem import Problem
 from offpolicy.protocols import Aggregation, Floats, States
 
@@ -31,13 +33,14 @@ COARSER = "take fewer columns or larger cells (a smaller scale), or a fitter tha
 class OutsideGridError(OffPolicyError):
     """A state that is in no cell: which row, which coordinate, and its value."""
 
+    kind = state_outside_grid.id
+    remedy = state_outside_grid.remedy
+
     def __init__(self, row: int, coordinate: int, value: object, edges: tuple[float, float]) -> None:
         """Names them, and how far the grid goes."""
         self.row, self.coordinate, self.value = row, coordinate, value
         goes = f"from {edges[0]:g} up to {edges[1]:g}"
-        super().__init__(
-            f"row {row}: coordinate {coordinate} of the state is {value}, outside the grid, which goes {goes}"
-        )
+        super().__init__(state_outside_grid(row=row, coordinate=coordinate, value=value, goes=goes).message)
 
     def problem(self, episode: Any, step: int, names: Sequence[str]) -> Problem:
         """The same as a problem of a log, in which the row has this episode and step."""
@@ -74,18 +77,20 @@ class Grid:
     def __post_init__(self) -> None:
         """Fills in what was left out."""
         if isinstance(self.size, str | bytes) or not isinstance(self.size, Sequence | np.ndarray):
-            raise UsageError(f"the size of a grid is a whole number for each coordinate, not {shown(self.size)}")
+            raise bad_grid(fault=f"has a whole number of cells for each coordinate, not {shown(self.size)}")
         object.__setattr__(self, "size", tuple(whole("each size of a grid", n) for n in self.size))
         k = len(self.size)
         for name, default in (("low", 0), ("scale", 1.0), ("circular", False)):
             given = tuple(getattr(self, name)) or (default,) * k
             if len(given) != k:
-                raise UsageError(f"a grid of {k} coordinates needs {k} values of {name}, not {len(given)}")
+                raise bad_grid(fault=f"of {k} coordinates needs {k} values of {name}, not {len(given)}")
             object.__setattr__(self, name, given)
         if not self.size or any(n < 1 for n in self.size):
-            raise UsageError(f"a grid needs at least one cell a coordinate, not {self.size}")
+            raise bad_grid(fault=f"needs at least one cell a coordinate, not {self.size}")
         if self.cells > MOST_CELLS:
-            raise UsageError(f"{self.described}, and no more than {MOST_CELLS:.2g} can be numbered: {COARSER}")
+            raise grid_too_fine(
+                what=self.described, limit=f"and no more than {MOST_CELLS:.2g} can be numbered", coarser=COARSER
+            )
 
     @classmethod
     def over(cls, ranges: Sequence[tuple[float, float]], scale: Sequence[float]) -> Grid:
@@ -113,7 +118,7 @@ class Grid:
         """The cell of each state."""
         states = np.asarray(states)
         if states.ndim != 2 or states.shape[1] != len(self.size):
-            raise UsageError(f"states must be an (n, {len(self.size)}) array, not {states.shape}")
+            raise bad_value(name="states", expected=f"an (n, {len(self.size)}) array", found=states.shape)
         return self.index_columns([states[:, i] for i in range(len(self.size))])
 
     def index_columns(self, columns: Sequence[NDArray[Any]], threads: int = 1) -> NDArray[np.int64]:
@@ -160,7 +165,11 @@ def check_table(aggregation: Aggregation, actions: int, tables: int = 1) -> None
         return
     what = aggregation.described if isinstance(aggregation, Grid) else f"there are {aggregation.cells} cells"
     have = f"this machine has {memory / 2**30:.3g}" if need > memory else f"at most {MOST_PAIRS:.2g} pairs can be held"
-    raise UsageError(f"{what}, with {actions} actions each: a table of {need / 2**30:.3g} GiB, and {have}: {COARSER}")
+    raise grid_too_fine(
+        what=what,
+        limit=f"with {actions} actions each",
+        coarser=f"a table of {need / 2**30:.3g} GiB, and {have}: {COARSER}",
+    )
 
 
 def _memory() -> int:

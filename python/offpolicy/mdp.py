@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offpolicy import _core
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors.kinds.of_arguments import bad_value, outside_range
+from offpolicy.errors.kinds.of_models import cell_outside, core_refused, does_not_fit
+from offpolicy.errors.kinds.of_states import damaged_sketch
 from offpolicy.protocols import Floats
 
 #: Policies that the core evaluates at once.
@@ -46,7 +48,7 @@ class TransitionCounts:
         try:
             self._core = _core.Transitions(states, actions)
         except (ValueError, OverflowError) as error:
-            raise UsageError(str(error)) from None
+            raise core_refused(error=str(error)) from None
 
     def add(
         self,
@@ -76,16 +78,16 @@ class TransitionCounts:
             row, what, value = error.args
             size = self.actions if what == "action" else self.states
             expected = "finite" if what == "reward" else f"from 0 to {size - 1}"
-            raise OffPolicyError(f"row {row}: the {what} is {value:g}, must be {expected}") from None
+            raise cell_outside(row=row, fault=f"the {what} is {value:g}, must be {expected}") from None
         except ValueError as error:
-            raise UsageError(str(error)) from None
+            raise core_refused(error=str(error)) from None
 
     def merge(self, other: TransitionCounts) -> None:
         """Adds the counts of another part of the log."""
         try:
             self._core.merge(other._core if other is not self else TransitionCounts.from_bytes(self.to_bytes())._core)
         except ValueError as error:
-            raise UsageError(str(error)) from None
+            raise core_refused(error=str(error)) from None
 
     @property
     def visits(self) -> NDArray[np.uint64]:
@@ -95,7 +97,7 @@ class TransitionCounts:
     def model(self, unseen_reward: float) -> SparseModel:
         """Frequencies and mean rewards; a pair never seen has `unseen_reward` and leads back to its state."""
         if not np.isfinite(unseen_reward):
-            raise UsageError(f"unseen_reward must be finite, not {unseen_reward}")
+            raise bad_value(name="unseen_reward", expected="finite", found=unseen_reward)
         return SparseModel(self._core.model(unseen_reward))
 
     def to_bytes(self) -> bytes:
@@ -113,7 +115,7 @@ class TransitionCounts:
         try:
             core = _core.Transitions.decode(content)
         except ValueError as error:
-            raise OffPolicyError(str(error)) from None
+            raise damaged_sketch(what=str(error)) from None
         counts = cls.__new__(cls)
         counts._core = core
         counts.states, counts.actions = core.visits().shape
@@ -138,7 +140,7 @@ class SparseModel:
         """
         r, p = np.asarray(rewards, dtype=float), np.asarray(transitions, dtype=float)
         if r.ndim != 2 or p.shape != (*r.shape, r.shape[0]):
-            raise UsageError(f"rewards (S, A) and transitions (S, A, S) do not fit: {r.shape} and {p.shape}")
+            raise does_not_fit(rewards=r.shape, transitions=p.shape)
         rows = p.reshape(-1, len(r))
         pair, successor = map(np.ascontiguousarray, np.nonzero(rows))
         start = np.zeros(len(rows) + 1, dtype=np.int64)
@@ -146,7 +148,7 @@ class SparseModel:
         try:
             core = _core.TabularModel(len(r), r.shape[1], r.ravel(), start, successor, rows[pair, successor])
         except ValueError as error:
-            raise UsageError(str(error)) from None
+            raise core_refused(error=str(error)) from None
         return cls(core)
 
     @property
@@ -240,7 +242,7 @@ def values_side_by_side(
     for i, policy in enumerate(policies):
         table = np.ascontiguousarray(policy, dtype=np.float64)
         if table.shape not in (shape, (horizon, *shape)):
-            raise UsageError(f"policy {i} must be {shape} or {(horizon, *shape)}, not {table.shape}")
+            raise bad_value(name=f"policy {i}", expected=f"{shape} or {(horizon, *shape)}", found=table.shape)
         tables.append(table.ravel())
     found: list[tuple[Floats, int]] = []
     for start in range(0, len(tables), LANES):
@@ -264,7 +266,7 @@ def q_values(model: SparseModel, v: ArrayLike, step: int, discount: float) -> Fl
     try:
         return model.core.q_table(np.ascontiguousarray(v, dtype=np.float64), step, discount)
     except (ValueError, OverflowError) as error:
-        raise UsageError(str(error)) from None
+        raise core_refused(error=str(error)) from None
 
 
 def optimal_policy(
@@ -285,41 +287,41 @@ def optimal_policy(
     if legal is not None:
         mask = _flags(legal)
         if mask.shape != (model.states, model.actions):
-            raise UsageError(f"legal must be {(model.states, model.actions)}, not {mask.shape}")
+            raise bad_value(name="legal", expected=(model.states, model.actions), found=mask.shape)
         mask = mask.ravel()
     try:
         return Optimum(*model.core.optimum(float(discount), maximize, mask))
     except ValueError as error:
-        raise UsageError(str(error)) from None
+        raise core_refused(error=str(error)) from None
 
 
 def check_horizon(horizon: int, discount: float) -> None:
     """Refuses numbers without a meaning."""
     if horizon < 1:
-        raise UsageError(f"horizon must be at least 1, not {horizon}")
+        raise bad_value(name="horizon", expected="at least 1", found=horizon)
     if not 0 <= discount <= 1:
-        raise UsageError(f"discount must be between 0 and 1, not {discount}")
+        raise bad_value(name="discount", expected="between 0 and 1", found=discount)
 
 
 def _integers(values: ArrayLike, name: str, also: type = np.int64) -> NDArray[Any]:
     """As 64 bits, or as the other width that the core takes."""
     array = np.asarray(values)
     if array.ndim != 1 or not (np.issubdtype(array.dtype, np.integer) or array.size == 0):
-        raise UsageError(f"{name} must be a row of whole numbers, not {array.dtype} of shape {array.shape}")
+        raise bad_value(name=name, expected="a row of whole numbers", found=f"{array.dtype} of shape {array.shape}")
     return np.ascontiguousarray(array, dtype=also if array.dtype == also else np.int64)
 
 
 def _within(values: ArrayLike, size: int, name: str) -> NDArray[np.int64]:
     array = _integers(values, name)
     if array.size and not (array.min() >= 0 and array.max() < size):
-        raise OffPolicyError(f"{name} must be from 0 to {size - 1}, not {array.min()} to {array.max()}")
+        raise outside_range(name=name, low="0", high=size - 1, lowest=array.min(), highest=array.max())
     return array
 
 
 def _floats(values: ArrayLike, name: str) -> Floats:
     array = np.ascontiguousarray(values, dtype=np.float64)
     if array.ndim != 1:
-        raise UsageError(f"{name} must be a row of numbers, not of shape {array.shape}")
+        raise bad_value(name=name, expected="a row of numbers", found=f"of shape {array.shape}")
     return array
 
 

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from offpolicy._util.mixing import mixed
 from offpolicy._util.probabilities import TOLERANCE, checked, count
 from offpolicy._util.scalars import number
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_simulation import (
+    no_legal_action,
+    not_to_be_mixed,
+    steps_outside_table,
+    values_not_finite,
+    wrong_array,
+)
 from offpolicy.models.tables import Tables, flat
 from offpolicy.models.tabulation import tabulated
 from offpolicy.protocols import (
@@ -81,7 +88,7 @@ class TabularPolicy:
     def __post_init__(self) -> None:
         """Refuses a table that does not hold probabilities."""
         if self.table.ndim not in (2, 3) or self.table.shape[-2] != self.grid.cells:
-            raise UsageError(f"the table must be (…, {self.grid.cells}, actions), not {self.table.shape}")
+            raise bad_value(name="the table", expected=f"(…, {self.grid.cells}, actions)", found=self.table.shape)
         table = checked(self.table.reshape(-1, self.table.shape[-1]), "the table").reshape(self.table.shape)
         object.__setattr__(self, "uneven", np.abs(self.table.sum(axis=-1, dtype=np.float64) - 1) > TOLERANCE)
         object.__setattr__(self, "table", table)
@@ -90,8 +97,8 @@ class TabularPolicy:
         """The rows of the table."""
         cell, steps = self.grid.index(states), np.asarray(step)
         if self.table.ndim == 3 and ((steps < 0) | (steps >= len(self.table))).any():
-            raise OffPolicyError(
-                f"the table has steps 0 to {len(self.table) - 1}, and not {steps.min()} to {steps.max()}"
+            raise steps_outside_table(
+                what="the table has", last=len(self.table) - 1, but="and not", lowest=steps.min(), highest=steps.max()
             )
         row = cell if self.table.ndim == 2 else (steps, cell)
         count(self.uneven[row])
@@ -143,7 +150,7 @@ class Mixture:
     def mixed(self, ours: Floats, theirs: Floats) -> Floats:
         """(1-α)π + απ0 of probabilities at hand."""
         if ours.shape[-1] != theirs.shape[-1]:
-            raise OffPolicyError(f"policies of {ours.shape[-1]} and {theirs.shape[-1]} actions cannot be mixed")
+            raise not_to_be_mixed(ours=ours.shape[-1], theirs=theirs.shape[-1])
         made: Floats = mixed(self.alpha, ours, theirs)
         return made
 
@@ -210,7 +217,7 @@ class Softmax:
     def __post_init__(self) -> None:
         """Refuses a temperature without a meaning."""
         if not 0 < self.temperature < float("inf"):
-            raise UsageError(f"temperature must be above 0 and finite, not {self.temperature}")
+            raise bad_value(name="temperature", expected="above 0 and finite", found=self.temperature)
 
     def probabilities(self, states: States, step: Step) -> Floats:
         """Shifted by the largest Q̂, so that nothing overflows."""
@@ -259,7 +266,7 @@ class FromClassifier:
         """Classes must be actions."""
         classes = np.asarray(self.classifier.classes_)
         if not np.issubdtype(classes.dtype, np.integer) or not ((classes >= 0) & (classes < self.actions)).all():
-            raise UsageError(f"the classifier's classes must be actions 0 to {self.actions - 1}, not {classes}")
+            raise bad_value(name="the classifier's classes", expected=f"actions 0 to {self.actions - 1}", found=classes)
 
     def probabilities(self, states: States, step: Step) -> Floats:
         """Its `predict_proba`, in the order of the actions."""
@@ -327,10 +334,10 @@ def every_action(values: ValueModel, actions: int) -> Callable[[States, Step], F
 def _values(q: Callable[[States, Step], Floats], states: States, step: Step) -> Floats:
     values = np.asarray(q(states, step), dtype=float)
     if values.ndim != 2 or len(values) != len(states):
-        raise OffPolicyError(f"q must give an array of (n, actions) for {len(states)} states, not {values.shape}")
+        raise wrong_array(who="q", expected=f"an array of (n, actions) for {len(states)} states", found=values.shape)
     if not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values).all(axis=1)))
-        raise OffPolicyError(f"q of row {row} is {values[row]}; every value must be finite")
+        raise values_not_finite(what=f"q of row {row} is {values[row]}; every value")
     return values
 
 
@@ -339,9 +346,9 @@ def _allowed(legal: Legal | None, states: States, shape: tuple[int, ...]) -> NDA
         return np.ones(shape, dtype=bool)
     allowed = np.asarray(legal(states), dtype=bool)
     if allowed.shape != shape:
-        raise OffPolicyError(f"legal must give an array of (n, actions) = {shape}, not {allowed.shape}")
+        raise wrong_array(who="legal", expected=f"an array of (n, actions) = {shape}", found=allowed.shape)
     some = allowed.any(axis=1)
     if not some.all():
         row = int(np.argmin(some))
-        raise OffPolicyError(f"no action is legal in row {row}, the state {states[row]}")
+        raise no_legal_action(row=row, state=states[row])
     return allowed

@@ -30,3 +30,11 @@ class Coin:
         if seed.spawn_key[0] > 1:
             time.sleep(self.seconds)
         return {"x": self.bias + float(np.random.default_rng(seed).random())}
+
+
+@dataclass(frozen=True)
+class Dying(Coin):
+    """An experiment whose process dies in every run."""
+
+    def run(self, seed: np.random.SeedSequence) -> dict[str, Any]:
+        os._exit(1)

@@ -9,7 +9,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.of_arguments import forked
 
 #: Where Linux tells the names of this process's threads; other systems have no such place.
 TASKS = Path("/proc/self/task")
@@ -27,11 +27,7 @@ def check_not_forked() -> None:
     """
     global _asked
     if _lost:
-        raise UsageError(
-            "this process was forked after Polars had started its threads, which a fork does not copy, and would wait "
-            'for them for ever: start it by multiprocessing.get_context("spawn") or "forkserver"; a log of Parquet '
-            "files in order can be evaluated here too"
-        )
+        raise forked()
     _asked = True
 
 

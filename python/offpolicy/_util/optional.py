@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.of_arguments import missing_extra
 
 
 def imported(module: str, extra: str, to: str) -> Any:
@@ -21,4 +21,4 @@ def imported(module: str, extra: str, to: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != module.partition(".")[0]:
             raise
-        raise OffPolicyError(f"to {to}, install the extra {extra!r}: pip install 'offpolicy[{extra}]'") from None
+        raise missing_extra(what=f"to {to}, install the extra {extra!r}", extra=f"offpolicy[{extra}]") from None

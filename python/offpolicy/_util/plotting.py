@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from offpolicy._util.files import whole_file
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors.kinds.of_arguments import missing_extra, unknown_ending
 
 FORMATS = ("svg", "png", "html", "json")
 #: What no picture can hold: control characters but tabs and ends of lines, halves of characters, and no characters.
@@ -53,10 +53,10 @@ def picture_format(path: Path) -> str:
     """
     found = path.suffix.lower().removeprefix(".")
     if found not in FORMATS:
-        raise UsageError(f"a picture is a file .svg, .png, .html or .json, not {str(path)!r}")
+        raise unknown_ending(what="a picture", forms="a file .svg, .png, .html or .json", found=repr(str(path)))
     missing = [name for name in ("altair", "vl_convert") if importlib.util.find_spec(name) is None]
     if missing:
-        raise OffPolicyError(f"a picture needs {' and '.join(missing)}: pip install 'offpolicy[plot]'")
+        raise missing_extra(what=f"a picture needs {' and '.join(missing)}", extra="offpolicy[plot]")
     return found
 
 

@@ -15,7 +15,7 @@ from polars import selectors
 from polars.exceptions import PanicException, PolarsError
 
 from offpolicy._util.forked import check_not_forked
-from offpolicy.errors import BadFileError
+from offpolicy.errors.kinds.of_files import refused_by_polars
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -38,7 +38,7 @@ def reading(log: Any) -> Iterator[None]:
     except (PolarsError, PanicException) as error:
         said = (str(error).strip().splitlines() or [type(error).__name__])[0]
         why = f"{said[:SHOWN]}…" if len(said) > SHOWN else said
-        raise BadFileError(log_name(log), f"Polars cannot read it: {why}") from error
+        raise refused_by_polars(file=log_name(log), why=why) from error
 
 
 def naming_the_log(function: Function) -> Function:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy._util.arrays import Floats
-from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.of_simulation import wrong_array, wrong_probability
 
 #: How far a row of probabilities may be from adding to 1 and stay as it is.
 TOLERANCE = 1e-9
@@ -96,14 +96,14 @@ def checked(probabilities: Any, who: str, rows: int | None = None) -> Floats:
     """
     pi: Floats = np.asarray(probabilities, dtype=np.float64)
     if pi.ndim != 2 or (rows is not None and len(pi) != rows):
-        raise OffPolicyError(f"{who} must give a row of probabilities a state, not an array of shape {pi.shape}")
+        raise wrong_array(who=who, expected="a row of probabilities a state", found=f"an array of shape {pi.shape}")
     total = pi @ np.ones(pi.shape[1])
     away = np.abs(total - 1)
     if (away <= TOLERANCE).all() and (pi >= 0).all():
         return pi
     fair = (away <= ROUNDING) & (pi >= 0).all(axis=1)
     if not fair.all():
-        raise OffPolicyError(_fault(pi, total, int(np.argmin(fair)), who))
+        raise wrong_probability(fault=_fault(pi, total, int(np.argmin(fair)), who))
     uneven = away > TOLERANCE
     count(uneven)
     put_right: Floats = np.where(uneven[:, None], pi / total[:, None], pi)

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from offpolicy.errors import UsageError
+from offpolicy._util import words
+from offpolicy.errors.kinds.of_arguments import bad_value, not_utf8, wrong_object
 
 Kind = TypeVar("Kind")
 
@@ -55,7 +56,7 @@ def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf
     (1, 0.5)
     """
     if not (is_number(value) and low <= value <= high and math.isfinite(value)):
-        raise UsageError(f"{name} must be {what}, not {shown(value)}")
+        raise bad_value(name=name, expected=what, found=shown(value))
     return value if type(value) in (int, float) else float(value)
 
 
@@ -64,21 +65,30 @@ def at_least_0(name: str, value: Any) -> float:
     return float(number(name, value, 0, what="at least 0 and finite"))
 
 
+def as_whole(value: Any) -> int | None:
+    """Return a whole number of any library as plain Python has it; None for truth values and all else.
+
+    >>> as_whole(np.int8(3)), as_whole(True), as_whole(3.0)
+    (3, None, None)
+    """
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
+
+
 def whole(name: str, value: Any, least: int | None = None, most: str = "", limit: int | None = None) -> int:
     """Return a whole number from `least` to `limit`; `most` is how an error calls a limit that is not known yet.
 
     >>> whole("seed", np.int8(3))
     3
     """
-    try:
-        found = None if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        found = None
+    found = as_whole(value)
     if found is None or (least is not None and found < least):
         start = "" if least is None else f" of at least {least}" if not most else f" from {least} to {most}"
-        raise UsageError(f"{name} must be a whole number{start}, not {shown(value)}")
+        raise bad_value(name=name, expected=f"a whole number{start}", found=shown(value))
     if limit is not None and found > limit:
-        raise UsageError(f"{name} must be at most {limit:,}, not {shown(value)}")
+        raise bad_value(name=name, expected=f"at most {limit:,}", found=shown(value))
     return found
 
 
@@ -95,29 +105,29 @@ def threads(value: Any) -> int | None:
 def flag(name: str, value: Any) -> bool:
     """Return a truth value, NumPy's too."""
     if not isinstance(value, bool | np.bool_):
-        raise UsageError(f"{name} must be one of True, False, not {shown(value)}")
+        raise bad_value(name=name, expected="one of True, False", found=shown(value))
     return bool(value)
 
 
 def choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     """Refuse what is not one of the choices, which are texts or None."""
     if not (value is None or isinstance(value, str)) or value not in choices:
-        raise UsageError(f"{name} must be one of {', '.join(map(repr, choices))}, not {shown(value)}")
+        raise bad_value(name=name, expected=f"one of {', '.join(map(repr, choices))}", found=shown(value))
 
 
 def text(name: str, value: Any) -> str:
     """Return a name that can be written as UTF-8."""
     if not isinstance(value, str):
-        raise UsageError(f"{name} must be text, not {shown(value)}")
+        raise bad_value(name=name, expected="text", found=shown(value))
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise UsageError(f"{name} {shown(value)} has characters that no UTF-8 text has") from None
+        raise not_utf8(name=name, found=shown(value)) from None
     return value
 
 
 def instance(name: str, value: Any, kind: type[Kind], hint: str) -> Kind:
     """Return an object of ours; `hint` shows how one is made."""
     if not isinstance(value, kind):
-        raise UsageError(f"{name}= takes {hint}, not {type(value).__name__}")
+        raise wrong_object(argument=words.argument(name), expected=hint, found=type(value).__name__)
     return value

@@ -15,12 +15,15 @@ from typing import Any, overload
 
 import polars as pl
 
-from offpolicy._util import polars_calls, scalars
+from offpolicy._util import polars_calls, scalars, words
 from offpolicy._util.polars_calls import naming_the_log
 from offpolicy.annotation.annotated_logs import remember, tallies_of
 from offpolicy.annotation.annotator import MODELLED, Annotation, Annotator
 from offpolicy.annotation.transition_ratio import TransitionRatio, unknown_ratio
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.of_arguments import wrong_object
+from offpolicy.errors.kinds.of_logs import steps_begin_elsewhere, steps_counted_from
+from offpolicy.errors.kinds.of_models import into_does_not_fit, nothing_to_annotate
 from offpolicy.logs.columns import WRITTEN, Columns, PolicyColumns
 from offpolicy.logs.sources import open_log
 from offpolicy.logs.steps import counted_from, smallest_step, steps_of
@@ -106,7 +109,7 @@ def annotate(
     └─────────────┴───────┴───────┴───────┘
     """
     if policy is None and model is None:
-        raise UsageError("annotate needs a policy=, a model= or both")
+        raise nothing_to_annotate()
     if columns is not None:
         scalars.instance("columns", columns, Columns, "Columns(reward=..., ...)")
     first_step = None if first_step is None else scalars.whole("first_step", first_step, 0)
@@ -122,7 +125,7 @@ def annotate(
     if first_step is None:
         first_step = _first_step(query, step)
     if first_step not in (0, 1):
-        raise UsageError(f"steps count from 0 or from 1, not from {first_step}")
+        raise steps_counted_from(found=first_step)
     inputs: list[str] = list(dict.fromkeys([*states, action, step, *([episode] if episode else [])]))
     ratio, added = None, []
     if any("transition_ratio" in annotation.outputs for annotation in annotations):
@@ -152,7 +155,7 @@ def annotate(
 def _first_step(query: pl.LazyFrame, step: str) -> int:
     smallest = smallest_step(steps_of(query, step))
     if smallest is not None and smallest > 1:
-        raise UsageError(f"steps count from 0 or from 1, but column {step!r} begins with {smallest}: give first_step=")
+        raise steps_begin_elsewhere(column=repr(step), first=f"{smallest}: give first_step=")
     return counted_from(smallest)
 
 
@@ -161,13 +164,17 @@ def _annotations(policy: Any, model: Any, columns: Columns, into: Any, domain: S
     if into is None or isinstance(into, PolicyColumns):
         return [Annotation(policy, model, _outputs(policy, model, columns, into, domain))]
     if not isinstance(into, Sequence) or not all(isinstance(each, PolicyColumns) for each in into):
-        raise UsageError(f"into= takes PolicyColumns(...), or one for each policy, not {scalars.shown(into)}")
+        raise wrong_object(
+            argument=words.argument("into"),
+            expected="PolicyColumns(...), or one for each policy",
+            found=scalars.shown(into),
+        )
     for name, many in (("policy", policy), ("model", model)):
         if many is not None and not isinstance(many, Sequence):
-            raise UsageError(f"into= has {len(into)} entries, so that {name}= must have as many")
+            raise into_does_not_fit(fault=f"has {len(into)} entries, so that {name}= must have as many")
     policies, models = (list(many) if many is not None else [None] * len(into) for many in (policy, model))
     if not len(into) == len(policies) == len(models):
-        raise UsageError(f"into= has {len(into)} entries, policy= {len(policies)} and model= {len(models)}")
+        raise into_does_not_fit(fault=f"has {len(into)} entries, policy= {len(policies)} and model= {len(models)}")
     annotations = [
         Annotation(policy, model, _outputs(policy, model, columns, names, domain))
         for policy, model, names in zip(policies, models, into, strict=True)
@@ -192,18 +199,18 @@ def _outputs(
     wanted = {role: name for role in WRITTEN if (name := getattr(into, role)) is not None}
     if "transition_ratio" in wanted:
         if unknown is not None:
-            raise UsageError(f"into= names transition_ratio, which cannot be had: {unknown}")
+            raise into_does_not_fit(fault=f"names transition_ratio, which cannot be had: {unknown}")
         if "r_hat" not in wanted:
-            raise UsageError("into= names transition_ratio without r_hat, which belongs to it")
+            raise into_does_not_fit(fault="names transition_ratio without r_hat, which belongs to it")
         possible.append("transition_ratio")
     missing = [role for role in wanted if role not in possible]
     if missing or not wanted:
         needs = "a policy=" if "target_prob" in missing else "a model="
-        raise UsageError(f"into= names {missing[0] if missing else 'no column to write'}, which needs {needs}")
+        raise into_does_not_fit(fault=f"names {(missing[0] if missing else 'no column to write')}, which needs {needs}")
     _refuse_twice(list(wanted.values()))
     return wanted
 
 
 def _refuse_twice(names: Sequence[str]) -> None:
     if len(set(names)) < len(names):
-        raise UsageError(f"into= names a column twice: {', '.join(names)}")
+        raise into_does_not_fit(fault=f"names a column twice: {', '.join(names)}")

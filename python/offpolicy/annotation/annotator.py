@@ -17,7 +17,10 @@ from numpy.typing import NDArray
 
 from offpolicy._util.probabilities import Tally, checked, counted
 from offpolicy.annotation.transition_ratio import TransitionRatio
-from offpolicy.errors import SHOWN, BadLogError, OffPolicyError, WrongTypeError
+from offpolicy.errors import SHOWN, BadLogError
+from offpolicy.errors.kinds.of_columns import wrong_type
+from offpolicy.errors.kinds.of_models import wrong_answers
+from offpolicy.errors.kinds.of_simulation import wrong_array
 from offpolicy.grid import OutsideGridError
 from offpolicy.logs.columns import coding
 from offpolicy.logs.problem import Problem
@@ -149,7 +152,7 @@ class Annotator:
         for name in (self.action, self.step):
             if not frame[name].dtype.is_integer():
                 how = f": {coding(frame[name])}" if name == self.action else ""
-                raise WrongTypeError(f"column {name!r} must hold whole numbers, not {frame[name].dtype}{how}")
+                raise wrong_type(column=repr(name), expected="whole numbers", found=f"{frame[name].dtype}{how}")
         problems = []
         for name in dict.fromkeys((*self.states, self.action, self.step)):
             column = frame[name]
@@ -199,9 +202,7 @@ def _integers(column: pl.Series) -> NDArray[Any]:
 def _checked(answers: Any, questions: Sequence[Question], rows: int) -> list[dict[str, Floats]]:
     """Refuse a look-up that answers nothing, or what nobody asked for."""
     if not isinstance(answers, list) or not 1 <= len(answers) <= len(questions):
-        raise OffPolicyError(
-            f"the model's lookup_many must give a list of answers, one at least and {len(questions)} at most"
-        )
+        raise wrong_answers(most=len(questions))
     return [
         {role: _column(role, column, rows) for role, column in answer.items() if role in question.roles}
         for answer, question in zip(answers, questions, strict=False)
@@ -211,5 +212,7 @@ def _checked(answers: Any, questions: Sequence[Question], rows: int) -> list[dic
 def _column(role: str, values: Any, rows: int) -> Floats:
     column = np.asarray(values, dtype=np.float64)
     if column.shape != (rows,):
-        raise OffPolicyError(f"the model's {role} must give {rows} numbers, not an array of shape {column.shape}")
+        raise wrong_array(
+            who=f"the model's {role}", expected=f"{rows} numbers", found=f"an array of shape {column.shape}"
+        )
     return column

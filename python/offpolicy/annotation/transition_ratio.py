@@ -21,8 +21,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from offpolicy.errors import SHOWN, BadLogError, OffPolicyError, UnknownTransitionsError
-from offpolicy.evaluation.estimators import TRUSTING
+from offpolicy.errors import SHOWN, BadLogError, UnknownTransitionsError
+from offpolicy.errors.kinds.of_models import no_probability, ratio_of_some_folds
+from offpolicy.errors.kinds.of_simulation import wrong_array
+from offpolicy.evaluation.estimators import describe
 from offpolicy.logs.columns import PolicyColumns
 from offpolicy.logs.problem import Problem
 from offpolicy.logs.successors import ORDER, Successors
@@ -54,7 +56,7 @@ def refusal(model: Any, coordinates: int) -> str | None:
     try:
         model.transition_probability(states, actions, states)
     except UnknownTransitionsError as error:
-        return str(error)
+        return error.message
     return None
 
 
@@ -63,7 +65,7 @@ class RatioOfFolds:
 
     def __init__(self, domain: Setting, estimators: Sequence[str] | None, allowed: bool) -> None:
         """Leave it out where nobody asks for it, or the domain does not know P."""
-        asked = allowed and (estimators is None or bool(TRUSTING & set(estimators)))
+        asked = allowed and (estimators is None or any("transition_ratio" in describe(e).reads for e in estimators))
         self.domain = domain
         self.known: bool | None = None if asked and knows_transitions(domain) else False
         self.notes: list[str] = []
@@ -74,7 +76,7 @@ class RatioOfFolds:
             return
         why = next((why for each in values if (why := unknown_ratio(self.domain, each))), None)
         if self.known and why is not None:
-            raise OffPolicyError(f"only some folds have P̂/P: {why}; leave it out with transition_ratio=False")
+            raise ratio_of_some_folds(why=why)
         self.known = why is None
         if why is not None:
             self.notes = [f"dr-v2 takes P̂/P = 1: {why}"]
@@ -158,15 +160,20 @@ def _probabilities(whose: Any, what: str, states: States, actions: Actions, next
     """Return what a domain or a model says, checked; only a model may know nothing of a pair."""
     found = np.asarray(whose.transition_probability(states, actions, next_states), dtype=np.float64)
     if found.shape != (len(states),):
-        raise OffPolicyError(
-            f"the {what}'s transition_probability must give {len(states)} numbers, not an array of shape {found.shape}"
+        raise wrong_array(
+            who=f"the {what}'s transition_probability",
+            expected=f"{len(states)} numbers",
+            found=f"an array of shape {found.shape}",
         )
     wrong = ~((found >= 0) & (found <= 1 + ROUNDING) | (np.isnan(found) & (what == "model")))
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise OffPolicyError(
-            f"the {what}'s transition_probability of the state {_shown(next_states[row])} after {_shown(states[row])} "
-            f"and action {actions[row]} is {found[row]}, which is no probability"
+        raise no_probability(
+            what=what,
+            next_state=_shown(next_states[row]),
+            state=_shown(states[row]),
+            action=actions[row],
+            found=found[row],
         )
     return found
 

@@ -16,7 +16,7 @@ def check_name(hook: str, name: str) -> str:
     try:
         registry().find(hook, name)
     except op.PluginError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(error.in_words("cli")) from None
     return name
 
 

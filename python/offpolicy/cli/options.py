@@ -12,11 +12,12 @@ import click
 
 from offpolicy.cli import complete
 from offpolicy.drivers.arguments import COUNTS
+from offpolicy.errors.hints import hint, suggestion
 from offpolicy.evaluation.bounds import Bounds
-from offpolicy.evaluation.estimators import ESTIMATORS
+from offpolicy.evaluation.estimators import named, usual
 from offpolicy.evaluation.plan import TRUNCATIONS
 from offpolicy.intervals import CHOICES
-from offpolicy.logs.columns import Columns, PolicyColumns, suggestion
+from offpolicy.logs.columns import Columns, PolicyColumns
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -94,7 +95,9 @@ def driver_options(command: Command) -> Command:
 
 def estimate_options(command: Command) -> Command:
     """What is estimated, and how its intervals are made."""
-    ids = f"May be repeated, or a list with commas; by default all that the columns allow of {', '.join(ESTIMATORS)}."
+    ids = f"May be repeated, or a list with commas; by default all that the columns allow of {', '.join(usual())}."
+    if others := named(lambda about: about.only_when_asked):
+        ids += f" By name alone: {', '.join(others)}."
     return with_options(
         command,
         click.option(
@@ -201,8 +204,7 @@ def read_columns(_context: click.Context, _option: click.Parameter, pairs: Seque
     names: dict[str, Any] = {}
     for role, name in _pairs(pairs, "ROLE=NAME", without=("terminal", "truncated")):
         if role not in ROLES:
-            hint = suggestion(role, ROLES) or f"; there are {', '.join(ROLES)}"
-            raise click.BadParameter(f"no role {role!r}{hint}")
+            raise click.BadParameter(f"no role {role!r}{hint(role, ROLES)}")
         if role in names:
             raise click.BadParameter(f"{role} is named twice")
         names[role] = tuple(name.split(",")) if role == "state" else name or None
@@ -241,8 +243,8 @@ def read_policy(text: str) -> PolicyColumns:
     ('q', 0.5, 'w')
     """
     for role in NEARLY_A_ROLE.findall(text):
-        if role not in POLICY_ROLES and (hint := suggestion(role, POLICY_ROLES)):
-            raise click.BadParameter(f"a policy has no column {role!r} in {text!r}{hint}")
+        if role not in POLICY_ROLES and (close := suggestion(role, POLICY_ROLES)):
+            raise click.BadParameter(f"a policy has no column {role!r} in {text!r}{close}")
     head, *rest = POLICY_ROLE.split(text)
     chosen: dict[str, Any] = {}
     if head.startswith(MIXTURE):

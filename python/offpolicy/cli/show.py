@@ -19,9 +19,9 @@ from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.table import Table
 from rich.text import Text
 
+from offpolicy._util.phrase import in_words
 from offpolicy._util.visible import visible
 from offpolicy.cli.fit import UNFOLDED, fit, width_of
-from offpolicy.cli.refusal import in_our_words
 from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.evaluation.result import Evaluation
@@ -110,7 +110,7 @@ def report(found: Report) -> None:
         return
     out.print("", kinds(found), "", sep="\n")
     for kind in found.kinds:
-        line(out, Text.assemble((kind.kind, "red"), f": {visible(in_our_words(kind.message))}"))
+        line(out, Text.assemble((kind.kind, "red"), ": ", visible(in_words(kind.message, "cli"))))
     table = Table(**LOOK)
     for name in ("file", "row", "episode", "step", "column", "value"):
         numeric = name in ("row", "step")
@@ -314,7 +314,7 @@ def notes(out: Console, ev: Evaluation) -> None:
 
 def note(out: Console, what: str, text: str) -> None:
     """One remark."""
-    line(out, Text.assemble((f"{what}: ", "yellow"), visible(in_our_words(text))))
+    line(out, Text.assemble((f"{what}: ", "yellow"), visible(in_words(text, "cli"))))
 
 
 def short(number: float) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import click
 
+from offpolicy._util.phrase import in_words
 from offpolicy._util.visible import visible
-from offpolicy.cli.refusal import in_our_words
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.evaluation.result import Evaluation
 
@@ -34,7 +34,7 @@ def exit_code(ev: Evaluation) -> int:
 
 def no_interval(method: str, reasons: list[str]) -> int:
     """Say that nothing has the interval, and why; return the exit code."""
-    found = list(dict.fromkeys(reason for reason in reasons if reason))
+    found = list(dict.fromkeys(in_words(reason, "cli") for reason in reasons if reason))
     why = "; ".join(found[:SHOWN]) + (f"; and {len(found) - SHOWN} more reasons" if len(found) > SHOWN else "")
-    click.echo(f"error: no {method} interval could be made: {visible(in_our_words(why))}", err=True)
+    click.echo(f"error: no {method} interval could be made: {visible(why)}", err=True)
     return 1

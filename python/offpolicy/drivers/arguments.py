@@ -9,11 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from offpolicy._util import words
+from offpolicy._util.phrase import joined, phrase
 from offpolicy._util.scalars import at_least_0, is_number, shown, text, whole
 from offpolicy.drivers.candidates import make_generator
 from offpolicy.drivers.split_log import Parts
-from offpolicy.errors import UsageError
-from offpolicy.evaluation.estimators import NEEDS, check_ids
+from offpolicy.errors.kinds.of_arguments import (
+    bad_value,
+    give_one,
+    lacks_member,
+    name_of_behavior,
+    not_a_name,
+    not_a_policy,
+    nothing_given,
+    policies_need_names,
+    wrong_object,
+)
+from offpolicy.errors.kinds.of_drivers import things_missing
+from offpolicy.evaluation.estimators import check_ids, describe
 from offpolicy.evaluation.plan import BEHAVIOR, TARGET, Settings
 from offpolicy.extensions import plugins
 from offpolicy.folds import MOST_FOLDS
@@ -24,6 +37,8 @@ from offpolicy.protocols import Generator, ModelFitter, Policy, Setting
 
 #: `behavior=` to count actions in the cells of the domain's grid.
 COUNTS = "counts"
+#: Two ways to put the log into parts.
+NOT_BOTH = phrase("{folds} or {fraction}, not both", folds=words.FOLDS, fraction=words.TRAIN_FRACTION)
 #: What is read of a domain.
 MEMBERS = ("name", "state_columns", "actions", "horizon", "discount", "reward_range", "legal")
 
@@ -34,40 +49,35 @@ def read_parts(folds: Any, train_fraction: Any, seed: int) -> Parts:
     if train_fraction is None:
         count = 2 if folds is None else whole("folds", folds, 2, "the number of episodes")
         if count > MOST_FOLDS:
-            raise UsageError(f"folds must be at most {MOST_FOLDS}, not {count}")
+            raise bad_value(name="folds", expected=f"at most {MOST_FOLDS}", found=count)
         return Parts.folds(count, seed)
     if folds is not None:
-        raise UsageError("give folds or train_fraction, not both")
+        raise give_one(choices=NOT_BOTH)
     return Parts.train_and_test(read_fraction(train_fraction), seed)
 
 
 def read_fraction(train_fraction: Any) -> float:
     """How much of a log goes to a model: some of it, but not all."""
     if not (is_number(train_fraction) and 0 < train_fraction < 1):
-        raise UsageError(f"train_fraction must be between 0 and 1, not {shown(train_fraction)}")
+        raise bad_value(name=words.TRAIN_FRACTION, expected="between 0 and 1", found=shown(train_fraction))
     return float(train_fraction)
 
 
 def read_policies(policy: Any, argument: str = "policy") -> dict[str, Policy]:
     """Target policies by name; one alone has the name that `evaluate` gives it."""
     if isinstance(policy, list | tuple):
-        raise UsageError(
-            f"several policies are a mapping, with a name for each, and not a {type(policy).__name__}, in which a name "
-            "could be there twice"
-        )
+        raise policies_need_names(found=type(policy).__name__)
     found = dict(policy) if isinstance(policy, Mapping) else {TARGET: policy}
     if not found:
-        raise UsageError(f"{argument}= names no policy")
+        raise nothing_given(what=words.argument(argument), thing="policy")
     for name, each in found.items():
         if name == BEHAVIOR:
-            raise UsageError(f"{BEHAVIOR!r} is the name of the behaviour policy; choose another for a target policy")
+            raise name_of_behavior(name=repr(BEHAVIOR))
         if not isinstance(name, str):
-            raise UsageError(f"policies have names, and {shown(name)} is none")
+            raise not_a_name(found=shown(name))
         text("the name of a policy", name)
         if not callable(getattr(each, "probabilities", None)):
-            raise UsageError(
-                f"policy {name!r} needs a method probabilities(states, step), which {type(each).__name__} has not"
-            )
+            raise not_a_policy(name=repr(name), found=type(each).__name__)
     return found
 
 
@@ -76,7 +86,11 @@ def read_fitter(fitter: Any) -> ModelFitter:
     if isinstance(fitter, str):
         return plugins.fitter(fitter)
     if not callable(getattr(fitter, "fit", None)):
-        raise UsageError(f"fitter= takes a name or an object with fit(log, domain), not {type(fitter).__name__}")
+        raise wrong_object(
+            argument=words.argument("fitter"),
+            expected="a name or an object with fit(log, domain)",
+            found=type(fitter).__name__,
+        )
     found: ModelFitter = fitter
     return found
 
@@ -98,8 +112,10 @@ def read_behavior(behavior: Any, smoothing: Any) -> dict[str, Any] | None:
     if callable(getattr(behavior, "predict_proba", None)):
         return {"classifier": behavior} | added
     if not isinstance(behavior, str) or behavior != COUNTS:
-        raise UsageError(
-            f"behavior= takes {COUNTS!r}, an op.Grid or a classifier with predict_proba, not {shown(behavior)}"
+        raise wrong_object(
+            argument=words.argument("behavior"),
+            expected=f"{COUNTS!r}, an op.Grid or a classifier with predict_proba",
+            found=shown(behavior),
         )
     return added
 
@@ -136,7 +152,7 @@ def read_domain(domain: Any, horizon: Any, discount: Any) -> Setting:
     found = plugins.domain(domain) if isinstance(domain, str) else domain
     for member in MEMBERS:
         if not hasattr(found, member):
-            raise UsageError(f"domain= takes a name or a domain, and {type(found).__name__} has no {member}")
+            raise lacks_member(needs="domain= takes a name or a domain", found=type(found).__name__, member=member)
     setting: Any = found if horizon is None and discount is None else Revised(found, horizon, discount)
     chosen: Setting = setting
     return chosen
@@ -145,7 +161,9 @@ def read_domain(domain: Any, horizon: Any, discount: Any) -> Setting:
 def read_settings(domain: Setting, baseline: float | None, truncation: str | None) -> Settings:
     """The numbers of the evaluations to come, with the domain's horizon and discount; one of NumPy's will do."""
     if truncation is not None and not (isinstance(truncation, str) and truncation == "as-terminal"):
-        raise UsageError(f"truncation must be 'as-terminal' or None where models are fitted, not {shown(truncation)}")
+        raise bad_value(
+            name="truncation", expected="'as-terminal' or None where models are fitted", found=shown(truncation)
+        )
     return Settings(domain.discount, domain.horizon, baseline, truncation=truncation)
 
 
@@ -167,15 +185,20 @@ def refuse_what_is_missing(
     """Refuse with everything that is known to be missing; one thing alone is told by whoever needs it."""
     chosen = read_fitter(fitter)
     lacking = [] if isinstance(generator, Mapping) else missing_of(make_generator(generator, fitter), domain)
-    if any(role != "ratio" for role in NEEDS[estimator]):
+    if any(role != "ratio" for role in describe(estimator).needs):
         lacking += [lack for lack in missing_of(chosen, domain) if lack not in lacking]
     if behavior is None and not columns.has_behavior(source.columns):
         lacking.append(
-            f"the log has no column {columns.behavior_prob!r}: name it with Columns(behavior_prob=...), or have it "
-            "estimated with behavior= ('counts', an op.Grid or a classifier)"
+            phrase(
+                "the log has no column {name}: name it with {column}, or have it estimated with {behavior} ('counts', "
+                "an op.Grid or a classifier)",
+                name=repr(columns.behavior_prob),
+                column=words.column("behavior_prob"),
+                behavior=words.argument("behavior"),
+            )
         )
     if len(lacking) > 1:
-        raise UsageError("\n  ".join([f"{len(lacking)} things are missing", *lacking]))
+        raise things_missing(things=joined("\n  ", [f"{len(lacking)} things are missing", *lacking]))
 
 
 def described_behavior(behavior: Any, smoothing: float) -> dict[str, Any]:

@@ -7,8 +7,12 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from offpolicy._util import words
 from offpolicy._util.scalars import is_number
-from offpolicy.errors import PluginError, UsageError
+from offpolicy.errors.kind import Kind
+from offpolicy.errors.kinds.of_arguments import wrong_object
+from offpolicy.errors.kinds.of_drivers import generated_candidates, given_candidates
+from offpolicy.errors.kinds.of_plugins import wrong_candidates
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.extensions import plugins
 from offpolicy.protocols import Candidate, Generator, ModelFitter, Policy, Setting
@@ -25,18 +29,19 @@ def find_candidates(
     'even'
     """
     if isinstance(generator, Mapping):
-        return _checked([Candidate(name, policy) for name, policy in generator.items()], "generator=", UsageError)
+        return _checked([Candidate(name, policy) for name, policy in generator.items()], "generator=", given_candidates)
     who = f"generator {generator!r}" if isinstance(generator, str) else f"generator {type(generator).__name__}"
     made = make_generator(generator, fitter)
     if not callable(getattr(made, "candidates", None)):
-        raise UsageError(
-            f"generator= takes a name, an object with candidates(log, domain) or a mapping of names to policies, not "
-            f"{type(generator).__name__}"
+        raise wrong_object(
+            argument=words.argument("generator"),
+            expected="a name, an object with candidates(log, domain) or a mapping of names to policies",
+            found=type(generator).__name__,
         )
     found = made.candidates(log, domain)
     if not isinstance(found, Iterable):
-        raise PluginError(f"{who} gives a {type(found).__name__} where candidates are due")
-    return _checked(list(found), who, PluginError)
+        raise wrong_candidates(who=who, found=type(found).__name__)
+    return _checked(list(found), who, generated_candidates)
 
 
 def make_generator(generator: str | Generator, fitter: str | ModelFitter) -> Any:
@@ -50,14 +55,14 @@ def make_generator(generator: str | Generator, fitter: str | ModelFitter) -> Any
     return dataclasses.replace(given, fitter=fitter) if takes else given
 
 
-def _checked(found: list[Candidate], who: str, error: type[UsageError | PluginError]) -> list[Candidate]:
+def _checked(found: list[Candidate], who: str, refused: Kind[Any]) -> list[Candidate]:
     if not found:
-        raise error(f"{who} has no candidate")
+        raise refused(who=who, fault=" has no candidate")
     names: set[str] = set()
     for candidate in found:
         fault = _fault(candidate, names)
         if fault is not None:
-            raise error(f"{who}{fault}")
+            raise refused(who=who, fault=fault)
         names.add(candidate.name)
     return found
 

@@ -18,8 +18,16 @@ from offpolicy._util.scalars import MOST_THREADS, is_number, number, whole
 from offpolicy._util.scratch import ScratchFolder
 from offpolicy.drivers.arguments import read_domain, read_fitter, read_policies
 from offpolicy.drivers.comparison import Comparison, Estimator, needs_model, true_values
-from offpolicy.errors import UsageError
-from offpolicy.evaluation.estimators import ESTIMATORS, check_ids
+from offpolicy.errors.kinds.of_arguments import at_least_one, bad_value
+from offpolicy.errors.kinds.of_drivers import (
+    names_of_estimators,
+    not_a_simulator,
+    not_an_estimator,
+    other_policies_in_truth,
+    value_of_behavior,
+)
+from offpolicy.errors.kinds.of_models import too_few_episodes
+from offpolicy.evaluation.estimators import RETURNS, check_ids, named
 from offpolicy.experiments import figures
 from offpolicy.experiments.errors import summary
 from offpolicy.experiments.runs import complete
@@ -143,10 +151,7 @@ def _simulator(domain: Any) -> Domain:
     found: Any = read_domain(domain, None, None)
     for member in ("behavior", "simulate"):
         if getattr(found, member, None) is None:
-            raise UsageError(
-                f"compare makes its logs with a simulator, and {type(found).__name__} has no {member}: give a domain "
-                "that can be simulated"
-            )
+            raise not_a_simulator(found=type(found).__name__, member=member)
     world: Domain = found
     return world
 
@@ -167,10 +172,10 @@ def _rows(
 def _known(truth: Any, policies: Mapping[str, Policy]) -> dict[str, tuple[float, float]]:
     if not isinstance(truth, Mapping) or set(truth) != set(policies):
         given = ", ".join(map(str, truth)) if isinstance(truth, Mapping) else repr(truth)
-        raise UsageError(f"truth= must have the policies {', '.join(policies)}, not {given}")
+        raise other_policies_in_truth(policies=", ".join(policies), found=given)
     for name, value in truth.items():
         if not (is_number(value) and math.isfinite(value)):
-            raise UsageError(f"truth= of policy {name!r} must be a finite number, not {value!r}")
+            raise bad_value(name=f"truth= of policy {name!r}", expected="a finite number", found=repr(value))
     return {name: (float(truth[name]), 0.0) for name in policies}
 
 
@@ -181,19 +186,17 @@ def _estimators(estimators: Any) -> tuple[list[str], dict[str, Estimator]]:
     ids = [one for one in given if isinstance(one, str)]
     for one in given:
         if not isinstance(one, str) and not callable(one):
-            raise UsageError(f"an estimator is an id or a function of a frame, not {one!r}")
+            raise not_an_estimator(found=repr(one))
     functions = {getattr(one, "__name__", type(one).__name__): one for one in given if not isinstance(one, str)}
     if not given:
-        raise UsageError("compare needs at least one estimator")
+        raise at_least_one(what="compare needs", thing="estimator")
     if ids:
         check_ids(ids)
-    if "mc" in ids:
-        others = ", ".join(name for name in ESTIMATORS if name != "mc")
-        raise UsageError(
-            f"estimator 'mc' is the value of the behaviour policy, whatever the target; choose of {others}"
-        )
-    if len(functions) + len(set(ids)) < len(given) or set(functions) & set(ESTIMATORS):
-        raise UsageError("every estimator needs a name of its own, and a function none that is an id")
+    if RETURNS in ids:
+        others = ", ".join(named(lambda about: not about.of_behavior))
+        raise value_of_behavior(estimator=repr(RETURNS), target="target", others=f"choose of {others}")
+    if len(functions) + len(set(ids)) < len(given) or set(functions) & set(named()):
+        raise names_of_estimators()
     return ids, functions
 
 
@@ -202,7 +205,7 @@ def _sizes(sizes: Any, folds: int) -> list[int]:
     given = sizes if isinstance(sizes, Iterable) else [sizes]
     found = sorted({whole("a size", size, 1) for size in given})
     if not found:
-        raise UsageError("compare needs at least one size")
+        raise at_least_one(what="compare needs", thing="size")
     if found[0] < folds:
-        raise UsageError(f"a log of {found[0]} episodes cannot be cut into {folds} folds")
+        raise too_few_episodes(episodes=found[0], folds=folds)
     return found

@@ -16,7 +16,8 @@ from functools import partial
 from typing import Any
 
 from offpolicy import intervals
-from offpolicy._util import scalars
+from offpolicy._util import scalars, words
+from offpolicy._util.phrase import phrase
 from offpolicy._util.polars_calls import naming_the_log
 from offpolicy._util.probabilities import renormalised
 from offpolicy.annotation.annotator import MODELLED
@@ -35,7 +36,8 @@ from offpolicy.drivers.arguments import (
 )
 from offpolicy.drivers.cross_fit_result import CrossFit, Fold
 from offpolicy.drivers.split_log import TEST, TRAIN, Parts, SplitLog, Stored
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_models import fraction_leaves_none, one_fold_has_all
 from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.evaluate import (
     NoWeightError,
@@ -228,7 +230,11 @@ def _refuse(
         columns.need(role, source.columns)
     behavior = None if estimated else columns.with_estimates(source.columns).find("behavior_prob", source.columns)
     ratio = Probabilities("", "") if estimated or behavior else None
-    lacks = lacking(columns, source.columns, behavior, TARGET, "Columns") + ', or estimate it, behavior="counts"'
+    lacks = phrase(
+        "{lacking}, or estimate it, {behavior}",
+        lacking=lacking(columns, source.columns, behavior, TARGET, words.column),
+        behavior=words.given("behavior", "counts"),
+    )
     target = TargetPolicy(TARGET, ratio, dict.fromkeys(MODELLED, ""), lacks=lacks)
     choose_estimators([target], estimators, settings.baseline)
     plan = Plan(
@@ -246,7 +252,7 @@ def _refuse(
 def _by_cluster(parts: Parts, clusters: Clusters, train_fraction: float | None) -> Parts:
     """Put the episodes of a cluster into the part of its id."""
     if train_fraction is None and parts.count > clusters.count:
-        raise UsageError(f"folds must be from 2 to the number of clusters, {clusters.count}, not {parts.count}")
+        raise bad_value(name="folds", expected=f"from 2 to the number of clusters, {clusters.count}", found=parts.count)
     return Parts(parts.count, lambda episodes: parts.of(clusters.of(episodes)))
 
 
@@ -256,17 +262,16 @@ def _evaluated(episodes: Mapping[int, int], folds: int, train_fraction: float | 
     if train_fraction is not None:
         for part, what in ((TEST, "evaluate"), (TRAIN, "fit a model to")):
             if part not in episodes:
-                raise OffPolicyError(
-                    f"a train_fraction of {train_fraction:g} leaves none of {total} episodes to {what}: choose "
-                    "another one, or another seed"
-                )
+                raise fraction_leaves_none(fraction=f"{train_fraction:g}", total=total, what=what)
         return [TEST]
     if folds > total:
-        raise UsageError(f"folds must be from 2 to the number of episodes, {total}, not {folds}")
+        raise bad_value(name="folds", expected=f"from 2 to the number of episodes, {total}", found=folds)
     if len(episodes) == 1:
-        raise OffPolicyError(
-            f"all {total} episodes fall into one of {folds} folds, and none is left to fit a model to: choose more "
-            "folds, or another seed"
+        raise one_fold_has_all(
+            what=f"{total} episodes fall into",
+            folds=folds,
+            do="fit a model to",
+            how="choose more folds, or another seed",
         )
     return list(episodes)
 

@@ -16,7 +16,7 @@ from offpolicy._util.optional import imported
 from offpolicy._util.printing import readable, whole_tables
 from offpolicy._util.visible import visible
 from offpolicy.drivers.score import LowerBound
-from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.of_arguments import unknown_ending
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.evaluation.verdict import LEVELS, Verdict
 from offpolicy.intervals import PROMISES
@@ -280,7 +280,9 @@ def files_of(path: Path) -> list[Path]:
     files = [path / DOCUMENT, path / FIGURE] if path.is_dir() or not path.suffix else [path]
     for file in files:
         if file.suffix not in (".json", ".svg", ".png", ".html"):
-            raise UsageError(f"a result is a folder, or a file .json, .svg, .png or .html, not {str(path)!r}")
+            raise unknown_ending(
+                what="a result", forms="a folder, or a file .json, .svg, .png or .html", found=repr(str(path))
+            )
         if file.suffix != ".json":
             plotting.picture_format(file)
     return files

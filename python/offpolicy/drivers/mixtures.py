@@ -11,9 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from offpolicy._util.phrase import joined
 from offpolicy._util.scalars import is_number
 from offpolicy.drivers.arguments import missing_of, read_fitter
-from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_drivers import things_missing
 from offpolicy.folds import split
 from offpolicy.models.behavior_policy import behavior_policy
 from offpolicy.policies import Mixture
@@ -47,16 +49,16 @@ class Mixtures:
         """Refuses splits that leave nothing to train or to evaluate on."""
         splits, alphas = (tuple(given) if isinstance(given, Iterable) else () for given in (self.splits, self.alphas))
         if not splits or any(not (is_number(fraction) and 0 < fraction < 1) for fraction in splits):
-            raise UsageError(f"splits must be shares between 0 and 1, not {splits or self.splits}")
+            raise bad_value(name="splits", expected="shares between 0 and 1", found=splits or self.splits)
         if not alphas or any(not (is_number(alpha) and 0 <= alpha <= 1) for alpha in alphas):
-            raise UsageError(f"alphas must be from 0 to 1, not {alphas or self.alphas}")
+            raise bad_value(name="alphas", expected="from 0 to 1", found=alphas or self.alphas)
         object.__setattr__(self, "splits", splits)  # an iterator gives its numbers once
         object.__setattr__(self, "alphas", alphas)
 
     def candidates(self, log: Any, domain: Setting) -> Iterator[Candidate]:
         """A model for each split, and its optimal policy mixed with the behaviour policy at each α."""
         if lacking := self.missing(domain):
-            raise UsageError("; ".join(lacking))
+            raise things_missing(things=joined("; ", lacking))
         fitter = self._fitter()
         for fraction in self.splits:
             train = split(log, fraction)[0]

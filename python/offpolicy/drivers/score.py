@@ -34,15 +34,17 @@ from statistics import NormalDist
 from typing import Any
 
 from offpolicy import intervals
+from offpolicy._util import words
+from offpolicy._util.phrase import phrase
 from offpolicy._util.probabilities import Tally
 from offpolicy._util.scalars import at_least_0, is_number
 from offpolicy.drivers.arguments import read_fitter
 from offpolicy.drivers.split_log import Sides
-from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.of_arguments import bad_value, give_one, interval_not_named
 from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate
-from offpolicy.evaluation.estimators import NEEDS
+from offpolicy.evaluation.estimators import describe
 from offpolicy.evaluation.evaluate import evaluate
 from offpolicy.evaluation.options import ProgressFunction
 from offpolicy.evaluation.result import Evaluation
@@ -53,6 +55,12 @@ from offpolicy.logs.columns import PolicyColumns
 from offpolicy.protocols import Candidate, ModelFitter, Setting, ValueModel
 
 CAUTION, CONFIDENCE = 1.0, 0.95
+#: Two ways to ask for a lower bound.
+NOT_BOTH = phrase(
+    "{caution}, the C of V − Cσ, or {interval}, not both",
+    caution=words.argument("caution"),
+    interval=words.argument("interval"),
+)
 NORMAL = NormalDist()
 
 
@@ -87,14 +95,14 @@ class LowerBound:
         if method is None:
             if confidence is not None or bounds is not None:
                 what = "bounds are" if confidence is None else "confidence is"
-                raise UsageError(f'{what} for the lower end of an interval: name it, as in interval="t"')
+                raise interval_not_named(what=what)
             c = CAUTION if caution is None else at_least_0("caution", caution)
             return cls(c, None, NORMAL.cdf(-c), symbol=symbol)
         if caution is not None:
-            raise UsageError("give caution=, the C of V − Cσ, or interval=, not both")
+            raise give_one(choices=NOT_BOTH)
         level = CONFIDENCE if confidence is None else confidence
         if not (is_number(level) and 0.5 < level < 1):
-            raise UsageError(f"confidence of a lower bound must be above 0.5 and below 1, not {level!r}")
+            raise bad_value(name="confidence of a lower bound", expected="above 0.5 and below 1", found=repr(level))
         intervals.check(method, level, "lower")
         return cls(None, method, 1 - level, bounds, symbol)
 
@@ -177,12 +185,13 @@ class Scoring:
     @property
     def _gained_by(self) -> str:
         """The estimator whose values gains are made of."""
-        return self.estimator if self.floor is None else "dr-bsl"
+        with_baseline = describe(self.estimator).with_baseline
+        return self.estimator if self.floor is None or with_baseline is None else with_baseline
 
     @property
     def _modelled(self) -> list[str]:
         """What the estimator needs of a model."""
-        return [role for role in NEEDS[self.estimator] if role != "ratio"]
+        return [role for role in describe(self.estimator).needs if role != "ratio"]
 
     def _fraction(self, candidate: Candidate) -> float:
         """How much of the log the candidate and its Q̂ have seen."""

@@ -24,7 +24,8 @@ from offpolicy._util.scratch import ScratchFolder
 from offpolicy.annotation.annotate import annotate
 from offpolicy.annotation.annotated_logs import tallies_of
 from offpolicy.annotation.growing import GrowingLog
-from offpolicy.errors import BadLogError, UsageError
+from offpolicy.errors import BadLogError
+from offpolicy.errors.kinds.of_models import domain_has_other_state
 from offpolicy.folds import expression, fold_of, share_of, split
 from offpolicy.logs.columns import ESTIMATED, SCORE, WRITTEN, Columns, PolicyColumns
 from offpolicy.logs.sources import FrameSource, ParquetSource, Source
@@ -175,8 +176,11 @@ class SplitLog:
 
     def sides(self, part: int, threads: int | None = None) -> Sides:
         """One part, to evaluate, and all others, to fit to."""
-        train, test = self.whole.filter(pl.col(PART) != part).drop(PART), self.whole.filter(pl.col(PART) == part)
-        return Sides(train, test, self.domain, self.first_step, threads)
+        train = self.whole.filter(pl.col(PART) != part).drop(PART)
+        return Sides(train, self._rows(self.whole, part), self.domain, self.first_step, threads)
+
+    def _rows(self, piece: Frame, part: int) -> Frame:
+        return piece.with_columns(self.added).filter(pl.col(PART) == part)
 
     def estimated(self, columns: Sequence[pl.Expr]) -> None:
         """Take these columns for those that tell of an estimated π0; they are kept, with the action."""
@@ -204,9 +208,9 @@ class SplitLog:
         ratio = any(each.transition_ratio is not None for each in outputs)
         domain, pieces = (self.domain, self._with_successors()) if ratio else (None, self.pieces)
         for number, piece in enumerate(pieces):
-            rows: Any = piece.with_columns(self.added).filter(pl.col(PART) == part)
-            made = replace(sides, test=rows).annotated(outputs, targets, values, domain)
-            rows = made.select(names)
+            side = sides if piece is self.whole else replace(sides, test=self._rows(piece, part))
+            made = side.annotated(outputs, targets, values, domain)
+            rows: Frame = made.select(names)
             if isinstance(rows, pl.DataFrame):
                 frames.append(rows)
             else:
@@ -240,8 +244,8 @@ def default_names(columns: Columns, domain: Setting, available: list[str]) -> li
     renamed = {role: columns.need(role, available) for role in ROLES if columns.renamed(role)}
     states = columns.states(available, domain.state_columns)
     if len(states) != len(domain.state_columns):
-        raise UsageError(
-            f"domain {domain.name!r} has the state {', '.join(domain.state_columns)}, and not {', '.join(states)}"
+        raise domain_has_other_state(
+            name=repr(domain.name), state=", ".join(domain.state_columns), found=", ".join(states)
         )
     for ours, theirs in zip(domain.state_columns, states, strict=True):
         pairs = ((ours, theirs), (f"next_{ours}", f"next_{theirs}"))

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import math
 
+from offpolicy._util.phrase import Word, phrase
+from offpolicy._util.words import argument, given
+
 USE = "use the estimate with its interval"
 CHECK_PROBABILITIES = "check the logged probabilities, and that π0 takes every action that the target policy takes"
 COME_NEARER = "take a policy nearer to the log, such as a mixture with it; more episodes do not thin a heavy tail"
-READ_TWICE = "read the log twice (passes=2), with diagnostics"
+READ_TWICE = phrase("read the log twice ({passes}), with diagnostics", passes=Word("passes=2", "without --one-pass"))
 BOUND = "log more episodes, or give bounds on the rewards and ask for a finite-sample interval such as betting"
 WITHOUT_MODEL = "hold it against an estimate that weights correct, such as dr or wdr"
 MEND_MODEL = "compute v_hat as the mean of q_hat under the target policy, as annotate does"
-LOG_TO_THE_END = 'log these episodes to their end, or evaluate fewer steps (truncation="reduce-horizon")'
-LOOK_FURTHER = "take the interval with the range of later rewards added to it, or a longer horizon="
+LOG_TO_THE_END = phrase(
+    "log these episodes to their end, or evaluate fewer steps ({truncation})",
+    truncation=given("truncation", "reduce-horizon"),
+)
+LOOK_FURTHER = phrase(
+    "take the interval with the range of later rewards added to it, or a longer {horizon}", horizon=argument("horizon")
+)
 MORE_CLUSTERS = "log more clusters, such as users, rather than more episodes of each"
 LOG_PROBABILITIES = "log the probabilities with which actions were taken, so that weights can check the model"
 ASK = "give the policy's columns, or ask for an estimator that they allow"

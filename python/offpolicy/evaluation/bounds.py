@@ -18,16 +18,20 @@ from typing import Any
 
 import numpy as np
 
-from offpolicy.errors import UsageError
+from offpolicy._util import words
+from offpolicy.errors.kinds.of_evaluation import (
+    bad_bound,
+    bounds_too_short,
+    ends_of_bounds,
+    missing_bound,
+    range_not_known,
+)
+from offpolicy.evaluation.estimators import describe
 from offpolicy.protocols import Floats, Setting
 
 Range = tuple[float, float]
 #: A number for every step, or one for each.
 ByStep = float | Sequence[float] | Floats
-
-
-class MissingBoundError(UsageError):
-    """An estimator's range depends on a bound that was not given."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,9 @@ class Bounds:
         if self.ratio is not None:
             ratio = _read(self.ratio, "ratio")
             for index in map(tuple, np.argwhere(~((ratio >= 0) & (ratio < math.inf)))[:1]):
-                raise UsageError(f"bounds: ratio must be finite and not negative, not {ratio[index]:g}{_place(index)}")
+                raise bad_bound(
+                    name="ratio", expected="finite and not negative", found=f"{ratio[index]:g}{_place(index)}"
+                )
             object.__setattr__(self, "ratio", _kept(ratio))
 
     @classmethod
@@ -120,22 +126,35 @@ class Bounds:
         return None
 
     def range(self, estimator: str, terms: Terms) -> Range:
-        """The least and the largest value that one trajectory can have."""
-        if estimator == "mc":
-            return self.returns(terms)
-        if estimator == "dr-v2":
-            raise MissingBoundError("no range of dr-v2 is known where the log has a transition_ratio")
-        weights = self._ratio(terms.horizon)
-        if estimator == "is":
-            least, most = self.returns(terms)
-            product = 1.0
-            for weight in weights:
-                product *= max(weight, 1.0) if not self.fixed_length else weight
-            return min(0.0, product * least), max(0.0, product * most)
-        if estimator == "step-is":
-            return _step_is(self.rewards(), weights, terms.discount)
-        models = self._baseline(terms) if estimator == "dr-bsl" else self._q(terms.horizon)
-        return _dr(self.rewards(), weights, models, terms.discount)
+        """Return the least and the largest value that one trajectory can have, by the kind of the estimator's range."""
+        about = describe(estimator)
+        match about.range:
+            case "return":
+                return self.returns(terms)
+            case "first-value":
+                return self._q(terms.horizon)[0]
+            case "weighted-return":
+                return self._weighted_return(terms)
+            case "weighted-rewards":
+                return _step_is(self.rewards(), self._ratio(terms.horizon), terms.discount)
+            case "less-control-variate":
+                weights = self._ratio(terms.horizon)
+                return _dr(self.rewards(), weights, self._q(terms.horizon), terms.discount)
+            case "less-baseline":
+                return _dr(self.rewards(), self._ratio(terms.horizon), self._baseline(terms), terms.discount)
+            case "unknown":
+                where = " where the log has a transition_ratio" if "transition_ratio" in about.reads else ""
+                raise range_not_known(estimator=estimator, where=where)
+            case kind:
+                raise range_not_known(estimator=estimator, where=f": bounds do not know the kind {kind!r}")
+
+    def _weighted_return(self, terms: Terms) -> Range:
+        """Return the range of a return times the product of all ratios."""
+        least, most = self.returns(terms)
+        product = 1.0
+        for weight in self._ratio(terms.horizon):
+            product *= max(weight, 1.0) if not self.fixed_length else weight
+        return min(0.0, product * least), max(0.0, product * most)
 
     def _widened(self, pair: Range) -> Range:
         return pair if self.fixed_length else (min(0.0, pair[0]), max(0.0, pair[1]))
@@ -146,12 +165,12 @@ class Bounds:
 
     def _ratio(self, horizon: int) -> list[float]:
         if self.ratio is None:
-            raise MissingBoundError("bounds: give ratio=, the largest possible π1/π0")
+            raise missing_bound(give=words.GIVE_RATIO, what=", the largest possible π1/π0")
         return _each(self.ratio, horizon, "ratio")
 
     def _q(self, horizon: int) -> list[Range]:
         if self.q is None:
-            raise MissingBoundError("bounds: give q=(lowest, highest) of Q̂ and V̂")
+            raise missing_bound(give=words.GIVE_Q, what=" of Q̂ and V̂")
         lows, highs = (_each(end, horizon, "q") for end in self.q)
         return self._after_the_first(list(zip(lows, highs, strict=True)))
 
@@ -193,19 +212,19 @@ def _annuities(terms: Terms) -> list[float]:
 
 def _read_pair(pair: Any, name: str, by_step: bool) -> tuple[Floats, Floats]:
     """(lowest, highest), both for each step if one of them is."""
-    wrong = f"bounds: {name} must be (lowest, highest), both finite, not"
+    expected = "(lowest, highest), both finite"
     try:
         low, high = pair
     except (TypeError, ValueError):
-        raise UsageError(f"{wrong} {pair!r}") from None
+        raise bad_bound(name=name, expected=expected, found=repr(pair)) from None
     low, high = _read(low, name), _read(high, name)
     if not by_step and (low.ndim or high.ndim):
-        raise UsageError(f"{wrong} {pair!r}: it is one for all steps")
+        raise bad_bound(name=name, expected=expected, found=f"{pair!r}: it is one for all steps")
     if low.ndim and high.ndim and len(low) != len(high):
-        raise UsageError(f"bounds: {name} has {len(low)} steps in its lowest and {len(high)} in its highest")
+        raise ends_of_bounds(name=name, low=len(low), high=len(high))
     low, high = np.broadcast_arrays(low, high)
     for index in map(tuple, np.argwhere(~((low > -math.inf) & (low <= high) & (high < math.inf)))[:1]):
-        raise UsageError(f"{wrong} ({low[index]:g}, {high[index]:g}){_place(index)}")
+        raise bad_bound(name=name, expected=expected, found=f"({low[index]:g}, {high[index]:g}){_place(index)}")
     return low, high
 
 
@@ -217,7 +236,7 @@ def _read(bound: Any, name: str) -> Floats:
             return numbers.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise UsageError(f"bounds: {name} must be made of numbers, one for all steps or one for each, not {bound!r}")
+    raise bad_bound(name=name, expected="made of numbers, one for all steps or one for each", found=repr(bound))
 
 
 def _kept(numbers: Floats) -> float | tuple[float, ...]:
@@ -233,6 +252,6 @@ def _each(bound: ByStep, horizon: int, name: str) -> list[float]:
     if not steps.ndim:
         return [float(steps)] * horizon
     if len(steps) < horizon:
-        raise UsageError(f"bounds: {name} has {len(steps)} steps, but the horizon is {horizon}")
+        raise bounds_too_short(name=name, steps=len(steps), horizon=horizon)
     found: list[float] = steps[:horizon].tolist()
     return found

@@ -15,9 +15,11 @@ import math
 from dataclasses import dataclass, field
 
 from offpolicy import _core, intervals
+from offpolicy._util import words
+from offpolicy._util.phrase import phrase
 from offpolicy.evaluation.bounds import Bounds, Range, Terms
 from offpolicy.evaluation.estimate import Estimate
-from offpolicy.evaluation.estimators import BLENDED
+from offpolicy.evaluation.estimators import describe
 from offpolicy.intervals import Interval
 from offpolicy.intervals.paired import PairedRequest, PairedSamples
 from offpolicy.intervals.request import REPLICATES
@@ -57,10 +59,11 @@ class Difference:
         """
         about = (estimate.policy, against, estimate.estimator)
         if found is None:
-            why = "is known after a second reading of the log: it needs passes=2"
-            if estimate.estimator in BLENDED:
+            why: str = phrase("is known after a second reading of the log: it needs {passes}", passes=words.TWO_PASSES)
+            if describe(estimate.estimator).blended:
                 why = "is not known, for it has no values of single trajectories"
-            reason = estimate.withheld or f"the difference of {estimate.estimator} from the mean return {why}"
+            template = "the difference of {estimator} from the mean return {why}"
+            reason = estimate.withheld or phrase(template, estimator=estimate.estimator, why=why)
             return cls(*about, None, None, estimate.episodes, estimate, None, reason)
         value, error, extremes = found.value.value, found.std_error, found.extremes
         std_error = None if error is None else error.value
@@ -144,6 +147,6 @@ def _scale(estimate: Estimate, difference: float) -> float:
     """Return the size of the numbers whose rounding may be left in a difference."""
     terms, value = estimate.terms, estimate.value or 0.0
     steps = terms.horizon if terms.discount == 1 else (1 - terms.discount**terms.horizon) / (1 - terms.discount)
-    guess = abs(terms.baseline or 0.0) * steps if estimate.estimator == "dr-bsl" else 0.0
+    guess = abs(terms.baseline or 0.0) * steps if describe(estimate.estimator).needs_baseline else 0.0
     seen = (abs(number) for number in estimate.extremes or ())
     return max(abs(value), abs(value - difference), guess, *seen)

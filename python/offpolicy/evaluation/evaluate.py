@@ -17,10 +17,11 @@ from offpolicy._util.probabilities import renormalised
 from offpolicy.annotation.annotated_logs import Counting
 from offpolicy.diagnostics import Diagnostics
 from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.of_evaluation import no_weight
 from offpolicy.evaluation.bounds import Bounds, Range, Terms
 from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate, IntervalSettings
-from offpolicy.evaluation.estimators import WEIGHTED
+from offpolicy.evaluation.estimators import RETURNS, named
 from offpolicy.evaluation.options import (
     MapFunction,
     Options,
@@ -307,7 +308,7 @@ def _without_dead_policies(read: Read, story: Story) -> Read:
     """Nobody asked for the weighted estimators by name: a policy that has none keeps the others."""
     while (dead := read.whole.without_weight) is not None:
         story.notes.append(str(NoWeightError(*dead)).partition(", for the target")[0])
-        plan = read.plan.without(dead[0], WEIGHTED)
+        plan = read.plan.without(dead[0], named(lambda about: about.weighted))
         read = replace(read, plan=plan, whole=read.scanner.scan(plan, _core.Pass.FIRST))
     return read
 
@@ -380,7 +381,7 @@ def _paired(
 ) -> dict[tuple[str, str], Difference]:
     """Return the difference of each target policy's estimates from the mean return, by policy and estimator."""
     rows = {(names[row.policy], row.estimator): row for row in outcome.estimates}
-    own = rows[BEHAVIOR, "mc"].std_error
+    own = rows[BEHAVIOR, RETURNS].std_error
     error = None if own is None else own.value
     targets = (estimate for estimate in estimates if estimate.policy != BEHAVIOR)
     return {each.key: Difference.of(each, BEHAVIOR, rows[each.key].difference, error) for each in targets}
@@ -403,11 +404,12 @@ def _about_clusters(source: Source, plan: Plan, clusters: Clusters | None, passe
 class NoWeightError(OffPolicyError):
     """A policy whose weights are all zero at some step, so that nothing can be divided by their sum."""
 
+    kind = no_weight.id
+    remedy = no_weight.remedy
+
     def __init__(self, policy: str, step: int) -> None:
         """Names the policy, and the step from 1."""
         self.policy, self.step = policy, step
-        super().__init__(
-            f"every weight of policy {policy!r} is zero at t = {step} (counted from 1): wis, step-wis, wdr and "
-            "magic are undefined, for the target policy never takes the logged actions; ask for others, such as "
-            "'step-is'"
-        )
+        *others, last = named(lambda about: about.weighted)
+        undefined = f"{', '.join(others)} and {last}"
+        super().__init__(no_weight(policy=repr(policy), step=step, estimators=undefined).message)

@@ -15,8 +15,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from offpolicy.errors import UsageError
+from offpolicy._util import words
+from offpolicy._util.scalars import as_whole
+from offpolicy.errors import MemoryLimitError
+from offpolicy.errors.kinds.of_arguments import wrong_object
+from offpolicy.errors.kinds.of_evaluation import memory_for_episodes, memory_for_steps
 
+#: Memory of an episode whose id does not follow the one before.
+ID_BYTES = 28
 #: Of the memory that is available, the default takes one part in so many.
 SHARE = 2
 _UNITS = {"": 1, "b": 1}
@@ -35,12 +41,16 @@ def limit(memory: Any) -> int:
         return available() // SHARE
     if isinstance(memory, str) and (found := _SIZE.fullmatch(memory)) and found[2].lower() in _UNITS:
         size = int(float(found[1]) * _UNITS[found[2].lower()])
-    elif isinstance(memory, int) and not isinstance(memory, bool):
-        size = memory
+    elif (whole := as_whole(memory)) is not None:
+        size = whole
     else:
-        raise UsageError(f'memory= takes a number of bytes, or a text such as "2GB" or "512MB", not {memory!r}')
+        raise wrong_object(
+            argument=words.argument("memory"),
+            expected='a number of bytes, or a text such as "2GB" or "512MB"',
+            found=repr(memory),
+        )
     if not 1 <= size < 2**63:
-        raise UsageError(f"memory= takes a positive number of bytes, not {memory!r}")
+        raise wrong_object(argument=words.argument("memory"), expected="a positive number of bytes", found=repr(memory))
     return size
 
 
@@ -82,3 +92,26 @@ def _text(path: str) -> str:
         return Path(path).read_text()
     except OSError:
         return ""
+
+
+def memory_limit(needed: int, limit: int, steps: int, episodes: int) -> MemoryLimitError:
+    """Return the error of a log that needs more memory than may be taken, for its steps or for its episodes."""
+    sizes = {"needed": _size(needed), "limit": _size(limit)}
+    if 2 * ID_BYTES * episodes > needed:
+        error = memory_for_episodes(**sizes, episodes=f"{episodes:,}")
+    else:
+        error = memory_for_steps(**sizes, steps=f"{steps:,}")
+    error.needed, error.limit, error.steps, error.episodes = needed, limit, steps, episodes
+    return error
+
+
+def _size(number: int) -> str:
+    """Return bytes in a unit that is easy to read.
+
+    >>> _size(999), _size(12_345_678)
+    ('999 B', '12.3 MB')
+    """
+    size, units = float(number), ["B", "kB", "MB", "GB", "TB", "PB"]
+    while size >= 999.5 and len(units) > 1:
+        size, units = size / 1000, units[1:]
+    return f"{size:.3g} {units[0]}"

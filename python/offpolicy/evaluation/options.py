@@ -9,8 +9,10 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from offpolicy import intervals
-from offpolicy._util import scalars
-from offpolicy.errors import UsageError
+from offpolicy._util import scalars, words
+from offpolicy._util.phrase import phrase
+from offpolicy.errors.kinds.of_arguments import needs_two_passes, not_together, wrong_object
+from offpolicy.errors.kinds.of_evaluation import continuing_bounds, continuing_discount
 from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.memory import limit
 from offpolicy.evaluation.plan import Settings
@@ -120,23 +122,24 @@ class Options:
 def check_continuing(continuing: bool, discount: float, bounds: Bounds | None) -> None:
     """Refuse to bound what follows after the horizon without a discount below 1 and a range of rewards."""
     if continuing and discount >= 1:
-        raise UsageError(f"continuing=True needs a discount below 1, not {discount:g}: later rewards have no bound")
+        raise continuing_discount(discount=f"{discount:g}")
     if continuing and bounds is None:
-        raise UsageError(
-            "continuing=True needs bounds=Bounds(reward=...), the range of a reward, to bound what follows"
-        )
+        raise continuing_bounds()
 
 
 def check_paired(paired: bool, cluster: str | None, truncation: str | None) -> None:
     """Refuse differences from the logged policy where their errors would not be known."""
     if paired and truncation == "bootstrap":
-        raise UsageError(
-            'paired=True cannot be had with truncation="bootstrap": rewards that a model adds are not what the logged '
-            "policy earned"
+        raise not_together(
+            what=words.switched_on("paired"),
+            other=words.given("truncation", "bootstrap"),
+            why="rewards that a model adds are not what the logged policy earned",
         )
     if paired and cluster is not None:
-        raise UsageError(
-            "paired=True cannot be had with cluster=: the errors of differences are those of single episodes"
+        raise not_together(
+            what=words.switched_on("paired"),
+            other=words.argument("cluster"),
+            why="the errors of differences are those of single episodes",
         )
 
 
@@ -151,12 +154,19 @@ def check_types(columns: Any, policies: Any, bounds: Any = None) -> None:
     for name, chosen in (policies or {}).items():
         if not isinstance(chosen, PolicyColumns):
             hint = f"PolicyColumns(target_prob={chosen!r})" if isinstance(chosen, str) else "PolicyColumns(...)"
-            raise UsageError(f"policy {name!r} takes {hint}, not {type(chosen).__name__}")
+            raise wrong_object(argument=f"policy {name!r}", expected=hint, found=type(chosen).__name__)
 
 
 def check_cluster(cluster: Any, passes: int = 2) -> None:
     """Refuses what is no name, and a single reading."""
     if cluster is not None and not isinstance(cluster, str):
-        raise UsageError(f"cluster= takes the name of a column, not {scalars.shown(cluster)}")
+        raise wrong_object(
+            argument=words.argument("cluster"), expected="the name of a column", found=scalars.shown(cluster)
+        )
     if cluster is not None and passes == 1:
-        raise UsageError("cluster= adds up influence values, which are known after a second reading: it needs passes=2")
+        raise needs_two_passes(
+            what=phrase(
+                "{cluster} adds up influence values, which are known after a second reading",
+                cluster=words.argument("cluster"),
+            )
+        )

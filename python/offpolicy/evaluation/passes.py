@@ -8,7 +8,9 @@ from dataclasses import replace
 from functools import partial
 
 from offpolicy import _core
-from offpolicy.errors import BadLogError, ChangedLogError, MemoryLimitError, OffPolicyError, UnreadableError
+from offpolicy.errors import BadLogError, OffPolicyError, UnreadableError
+from offpolicy.errors.kinds.of_files import changed_log
+from offpolicy.evaluation.memory import memory_limit
 from offpolicy.evaluation.options import MapFunction, ProgressFunction
 from offpolicy.evaluation.plan import Plan
 from offpolicy.logs.crossing import Crossing
@@ -46,12 +48,12 @@ class Scanner:
         findings = Findings.of(whole, self.source, plan)
         if findings.found and again:  # the first pass found nothing wrong
             problem = findings.problems[0]
-            raise ChangedLogError(self.source.name, f"it was in order, and is not when read again: {problem}")
+            raise changed_log(file=self.source.name, why=f"it was in order, and is not when read again: {problem}")
         if findings.found:
             raise BadLogError(findings.problems, findings.found, findings.kinds)
         if too_large := whole.too_large(1 if self.map else self.threads):
             steps, needed = too_large
-            raise MemoryLimitError(needed, plan.memory or 0, steps, whole.episodes)
+            raise memory_limit(needed, plan.memory or 0, steps, whole.episodes)
         return whole
 
     def again(self, plan: Plan, pass_: _core.Pass, normalisers: _core.Normalisers | None = None) -> _core.Whole:
@@ -85,7 +87,7 @@ class Scanner:
                 self.readings += 1
         except OffPolicyError as error:
             if isinstance(error, UnreadableError) and self.reading is not None:
-                error = ChangedLogError(self.source.name, f"it was read before, and now {error}")
+                error = changed_log(file=self.source.name, why=f"it was read before, and now {error}")
             raise self.source.in_users_terms(error) from None
         reading = Reading.of(whole)
         if self.reading is not None:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from offpolicy import _core
-from offpolicy._util import scalars
-from offpolicy.errors import MissingColumnError, UsageError
-from offpolicy.evaluation.estimators import BLENDED, ESTIMATORS, NEEDS
-from offpolicy.logs.columns import ESTIMATED, Columns, PolicyColumns, instead_of, suggestion
+from offpolicy._util import scalars, words
+from offpolicy._util.phrase import Word, phrase
+from offpolicy.errors import MissingColumnError
+from offpolicy.errors.hints import suggestion
+from offpolicy.errors.kinds.of_arguments import (
+    mixture_before_its_policy,
+    name_of_behavior,
+    needs_argument,
+    nothing_given,
+)
+from offpolicy.errors.kinds.of_columns import estimator_lacks_column
+from offpolicy.evaluation.estimators import RETURNS, describe, usual
+from offpolicy.logs.columns import ESTIMATED, Columns, PolicyColumns, instead_of
 from offpolicy.logs.crossing import Crossing
 
 BEHAVIOR = "behavior"
@@ -60,7 +69,9 @@ class Policy:
 
     def allows(self, estimator: str) -> bool:
         """True where every column that the estimator needs is there."""
-        return all(self.ratio is not None if need == "ratio" else need in self.models for need in NEEDS[estimator])
+        return all(
+            self.ratio is not None if need == "ratio" else need in self.models for need in describe(estimator).needs
+        )
 
 
 @dataclass(frozen=True)
@@ -113,7 +124,7 @@ class Plan:
             mixed = from_probabilities[form.of] if isinstance(form, MixedRatio) else isinstance(form, Probabilities)
             from_probabilities[policy.name] = mixed
         return self.columns.behavior_prob == ESTIMATED and any(
-            from_probabilities[policy.name] and any("ratio" in NEEDS[e] for e in policy.estimators)
+            from_probabilities[policy.name] and any(describe(e).uses_weights for e in policy.estimators)
             for policy in self.policies
         )
 
@@ -124,9 +135,13 @@ class Plan:
 
     def second(self) -> Plan:
         """The plan of the second pass: fewer estimators, hence fewer columns."""
-        late = {"step-wis", "wdr", *BLENDED} | ({"dr-bsl"} if self.settings.horizon is None else set())
-        late |= {"wis"} if self.diagnostics or self.paired else set()
-        return self.keeping(late)
+        return self.keeping({e for policy in self.policies for e in policy.estimators if self._works_again(e)})
+
+    def _works_again(self, estimator: str) -> bool:
+        """True where an estimator needs the second pass: for its values, its error, or influence values."""
+        about = describe(estimator)
+        unknown_horizon = about.needs_baseline and self.settings.horizon is None
+        return about.passes > 1 or unknown_horizon or (about.weighted and (self.diagnostics or self.paired))
 
     def keeping(self, estimators: Collection[str], policy: str | None = None) -> Plan:
         """The same policies with only these estimators, of one policy or of all; indices do not change."""
@@ -135,7 +150,7 @@ class Plan:
             wanted = policy in (None, target.name)
             return replace(target, estimators=tuple(e for e in target.estimators if wanted and e in estimators))
 
-        return replace(self, policies=tuple(keep(target) for target in self.policies), mc="mc" in estimators)
+        return replace(self, policies=tuple(keep(target) for target in self.policies), mc=RETURNS in estimators)
 
     def without(self, policy: str, estimators: Collection[str]) -> Plan:
         """The same plan less some estimators of one policy."""
@@ -148,8 +163,8 @@ class Plan:
 
     def spec(self) -> _core.Spec:
         """Return what the core is told: the columns that the chosen estimators read, and no others."""
-        used = {e for policy in self.policies for e in policy.estimators}
-        returns = ["mc"] if self.mc or self.paired or used & {"is", "wis"} else []
+        weights_returns = any(describe(e).weights_returns for policy in self.policies for e in policy.estimators)
+        returns = [RETURNS] if self.mc or self.paired or weights_returns else []
         mixtures = (policy.ratio for policy in self.policies if policy.estimators)
         bases = {form.of for form in mixtures if isinstance(form, MixedRatio)}
         return _core.Spec(
@@ -184,9 +199,7 @@ class Plan:
 
 def _policy_spec(policy: Policy, is_base: bool) -> _core.PolicySpec:
     """Return a policy with the columns that its estimators read, or those of which others are mixtures."""
-    needs = {need for estimator in policy.estimators for need in NEEDS[estimator]}
-    if "dr-v2" in policy.estimators:
-        needs.add("transition_ratio")
+    needs = {need for e in policy.estimators for need in (*describe(e).needs, *describe(e).reads)}
     form = policy.ratio if is_base or "ratio" in needs else None
     models = {role: name for role, name in policy.models.items() if role in needs}
     return _core.PolicySpec(
@@ -211,27 +224,25 @@ def find_policies(
         if ratio and (columns.renamed("ratio") or not (behavior and target)):
             target = None
         form = _ratio_form(behavior, target, ratio)
-        return (Policy(TARGET, form, models, lacks=lacking(columns, available, behavior, target, "Columns")),)
+        return (Policy(TARGET, form, models, lacks=lacking(columns, available, behavior, target, words.column)),)
     if not policies:
-        raise UsageError("policies= names no policy")
+        raise nothing_given(what=words.argument("policies"), thing="policy")
     found: list[Policy] = []
     for name, chosen in policies.items():
         if scalars.text("the name of a policy", name) == BEHAVIOR:
-            raise UsageError(f"{BEHAVIOR!r} is the name of the behaviour policy; choose another for a target policy")
+            raise name_of_behavior(name=repr(BEHAVIOR))
         chosen.check(name, available)
         if chosen.mixture_of is not None:
             if chosen.mixture_of not in [policy.name for policy in found]:
                 known = ", ".join(repr(policy.name) for policy in found) or "none"
-                raise UsageError(
-                    f"policy {name!r} mixes {chosen.mixture_of!r}, which must stand before it (there: {known})"
-                )
+                raise mixture_before_its_policy(name=repr(name), mixed=repr(chosen.mixture_of), known=known)
             base = next(policy for policy in found if policy.name == chosen.mixture_of)
             alpha = chosen.alpha
             form = None if base.ratio is None or alpha is None else MixedRatio(chosen.mixture_of, alpha)
         else:
             form = _ratio_form(behavior, chosen.target_prob, chosen.ratio)
         models = {role: column for role in roles if (column := getattr(chosen, role))}
-        lacks = lacking(columns, available, behavior, chosen.target_prob, "PolicyColumns")
+        lacks = lacking(columns, available, behavior, chosen.target_prob, words.policy_column)
         if chosen.mixture_of is not None:
             lacks = base.lacks
         found.append(Policy(name, form, models, lacks=lacks))
@@ -244,57 +255,80 @@ def _ratio_form(behavior: str | None, target: str | None, ratio: str | None) -> 
     return RatioColumn(ratio) if ratio and not target else None
 
 
-def lacking(columns: Columns, available: Collection[str], behavior: str | None, target: str | None, owner: str) -> str:
-    """Return which of the two columns of a ratio are missing, what is there instead, and how to name them."""
+def lacking(
+    columns: Columns,
+    available: Collection[str],
+    behavior: str | None,
+    target: str | None,
+    naming: Callable[[str], Word],
+) -> str:
+    """Return which of the two columns of a ratio are missing, what is there instead, and how to name them.
+
+    `naming` spells how the policy's own columns are named.
+    """
     if behavior and target:
         return ""
-    owners = {"behavior_prob": (behavior, "Columns"), "target_prob": (target, owner)}
-    missing = {role: whose for role, (found, whose) in owners.items() if not found}
+    owners = {"behavior_prob": (behavior, words.column), "target_prob": (target, naming)}
+    missing = {role: how(role) for role, (found, how) in owners.items() if not found}
     close = "".join(suggestion(getattr(columns, role), available) for role in missing)
     there = instead_of("", available)
-    named = " and ".join(f"{whose}({role}=...)" for role, whose in missing.items())
-    one = len(missing) == 1
-    other = "" if one else f", or ratios with {owner}(ratio=...)"
     what = f"{' and '.join(missing)}, which the log does not have{close}{there}"
-    return f"{what}: name {'it' if one else 'them'} with {named}{other}"
+    named = words.both(missing.values())
+    if len(missing) == 1:
+        return phrase("{what}: name it with {named}", what=what, named=named)
+    template = "{what}: name them with {named}, or ratios with {ratio}"
+    return phrase(template, what=what, named=named, ratio=naming("ratio"))
 
 
 def choose_estimators(
     policies: Sequence[Policy], asked: Sequence[str] | None, baseline: float | None
 ) -> tuple[Policy, ...]:
     """Gives each policy its estimators: those asked for, or all that its columns allow."""
-    if asked is not None and "dr-bsl" in asked and baseline is None:
-        raise UsageError("estimator 'dr-bsl' needs baseline=, the constant c of its guess")
+    for estimator in asked or ():
+        need_baseline(estimator, baseline)
 
     def choose(policy: Policy) -> Policy:
         if asked is None:
-            possible = (e for e in ESTIMATORS if e != "mc" and (e != "dr-bsl" or baseline is not None))
+            possible = (e for e in usual() if e != RETURNS and not (describe(e).needs_baseline and baseline is None))
             return replace(policy, estimators=tuple(e for e in possible if policy.allows(e)))
         for estimator in asked:
             if not policy.allows(estimator):
-                raise MissingColumnError(_missing(policy, estimator))
-        return replace(policy, estimators=tuple(e for e in asked if e != "mc"))
+                raise _missing(policy, estimator)
+        return replace(policy, estimators=tuple(e for e in asked if e != RETURNS))
 
     return tuple(choose(policy) for policy in policies)
 
 
+def need_baseline(estimator: str, baseline: float | None) -> None:
+    """Refuse an estimator that needs the constant of a guess where there is none."""
+    if baseline is None and describe(estimator).needs_baseline:
+        raise needs_argument(
+            who=f"estimator {estimator!r}", argument=words.argument("baseline"), why=", the constant c of its guess"
+        )
+
+
 def left_out(plan: Plan) -> list[str]:
     """Says so where a log lacks the columns for any importance weight: that is seldom meant."""
-    found = []
+    found: list[str] = []
     for policy in plan.policies:
         if policy.ratio is None and (policy.models or plan.mc):
             found.append(
-                f"only estimators without weights were computed of policy {policy.name!r}: weights need {policy.lacks}"
+                phrase(
+                    "only estimators without weights were computed of policy {policy}: weights need {lacks}",
+                    policy=repr(policy.name),
+                    lacks=policy.lacks,
+                )
             )
     return found
 
 
-def _missing(policy: Policy, estimator: str) -> str:
-    here = f"estimator {estimator!r} of policy {policy.name!r}"
-    for need in NEEDS[estimator]:
+def _missing(policy: Policy, estimator: str) -> MissingColumnError:
+    here = {"estimator": repr(estimator), "policy": repr(policy.name)}
+    for need in describe(estimator).needs:
         if need == "ratio" and policy.ratio is None:
-            return f"{here} needs {policy.lacks}"
+            return estimator_lacks_column(**here, needed=policy.lacks)
         if need != "ratio" and need not in policy.models:
-            owner = "Columns" if policy.name == TARGET else "PolicyColumns"
-            return f"{here} needs a column {need}: name it with {owner}({need}=...)"
-    raise AssertionError(f"{here} lacks nothing")
+            column = (words.column if policy.name == TARGET else words.policy_column)(need)
+            needed = phrase("a column {need}: name it with {column}", need=need, column=column)
+            return estimator_lacks_column(**here, needed=needed)
+    raise AssertionError(f"{estimator} of {policy.name!r} lacks nothing")

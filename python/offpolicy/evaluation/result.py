@@ -14,12 +14,20 @@ from offpolicy._util.printing import readable
 from offpolicy._util.scalars import shown, text
 from offpolicy._util.visible import visible
 from offpolicy.diagnostics import Diagnostics
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors.kinds.of_evaluation import (
+    ask_for_an_estimate,
+    compared_with_the_log,
+    logged_policy_itself,
+    no_estimate,
+    not_paired,
+    several_policies,
+)
+from offpolicy.errors.kinds.of_logs import no_f64_holds_it
 from offpolicy.evaluation.bounds import Range, Terms
 from offpolicy.evaluation.cluster_verdict import judge_clusters
 from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate, IntervalSettings
-from offpolicy.evaluation.estimators import ESTIMATORS, UNWEIGHTED
+from offpolicy.evaluation.estimators import describe, named
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.evaluation.verdict import Verdict, best, judge, judge_estimate, none_of, unweighted, worst
 from offpolicy.figures.figure import Figure
@@ -62,7 +70,7 @@ class Evaluation:
         """An estimate by estimator, or by policy and estimator."""
         asked = (None, key) if isinstance(key, str) else key
         if not (isinstance(asked, tuple) and len(asked) == 2 and all(isinstance(x, str | None) for x in asked)):
-            raise UsageError(f"ask for ev[estimator] or ev[policy, estimator], not {shown(key)}")
+            raise ask_for_an_estimate(found=shown(key))
         policy, estimator = asked
         return self._find(policy, estimator, "ev[{policy!r}, {estimator!r}]")
 
@@ -74,11 +82,11 @@ class Evaluation:
         if found:
             names = ", ".join(e.policy for e in found)
             asked = call.format(policy=found[0].policy, estimator=estimator)
-            raise UsageError(f"several policies have {estimator!r} ({names}): ask for one, as in {asked}")
+            raise several_policies(estimator=repr(estimator), names=names, asked=asked)
         known = ", ".join(f"{e.policy}: {e.estimator}" for e in self.estimates)
         what = f"no estimate {estimator!r}" + (f" of policy {policy!r}" if policy else "")
-        hint = "" if estimator in ESTIMATORS else f"; estimators are {', '.join(ESTIMATORS)}"
-        raise UsageError(f"{what} in this evaluation, which has {known}{hint}")
+        hint = "" if estimator in named() else f"; estimators are {', '.join(named())}"
+        raise no_estimate(what=what, known=known, hint=hint)
 
     @property
     def clusters(self) -> int | None:
@@ -95,14 +103,12 @@ class Evaluation:
         (True, True)
         """
         if not isinstance(against, str) or against != BEHAVIOR:
-            raise UsageError(
-                f"a policy can be compared with {BEHAVIOR!r}, the logged policy, alone; not with {against!r}"
-            )
+            raise compared_with_the_log(behavior=repr(BEHAVIOR), found=repr(against))
         if isinstance(policy, str) and policy == BEHAVIOR:
-            raise UsageError(f"{BEHAVIOR!r} is the logged policy itself; name the policy to compare with it first")
+            raise logged_policy_itself(behavior=repr(BEHAVIOR))
         estimate = self[policy, estimator]
         if self.paired is None:
-            raise UsageError("a difference needs paired values of trajectories: ask for evaluate(..., paired=True)")
+            raise not_paired()
         return self.paired[estimate.key]
 
     @cached_property
@@ -132,7 +138,7 @@ class Evaluation:
         for policy in self.diagnostics["policy"]:
             own = [estimate for estimate in self.estimates if estimate.policy == policy]
             judged = {estimate.estimator: self.verdict_on(estimate) for estimate in own}
-            weighted = {name: verdict for name, verdict in judged.items() if name not in UNWEIGHTED}
+            weighted = {name: verdict for name, verdict in judged.items() if describe(name).uses_weights}
             found.append(best(weighted or judged) if judged else none_of(policy))
         return found
 
@@ -144,7 +150,7 @@ class Evaluation:
         >>> ev.verdict_on(ev["is"]).level, ev.verdict_on(ev["dr"]).level
         ('fragile', 'reliable')
         """
-        if estimate.estimator in UNWEIGHTED:
+        if not describe(estimate.estimator).uses_weights:
             return unweighted(estimate.policy)
         weights, row = self._weights[estimate.policy]
         concentration, skewness = self._shares[estimate.key]
@@ -276,9 +282,9 @@ def build(
             what, log10 = beyond[0], beyond[1].log10
             withheld = f"the {what} of {estimator} for policy {policy!r} has log10 {log10:.1f}: no f64 can hold it"
             if explicit:
-                raise OffPolicyError(f"{withheld}; ask for other estimators")
+                raise no_f64_holds_it(what=withheld)
             notes.append(withheld)
-        plain = policy == BEHAVIOR or estimator in UNWEIGHTED
+        plain = policy == BEHAVIOR or not describe(estimator).uses_weights
         dead = None if plain else weights.dead_from
         if dead is not None and withheld is None:
             withheld = f"every weight of policy {policy!r} is zero from t = {dead} (counted from 1) on"

@@ -17,10 +17,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from offpolicy._util import words
 from offpolicy._util.exact_sums import exact_dot, exact_sum
+from offpolicy._util.phrase import phrase
 from offpolicy.errors import TooLargeError
 from offpolicy.evaluation.estimate import Estimate
-from offpolicy.evaluation.estimators import BLENDED, UNWEIGHTED
+from offpolicy.evaluation.estimators import describe
 from offpolicy.evaluation.plan import BEHAVIOR, Plan, Probabilities, RatioForm
 from offpolicy.evaluation.propensity_score import Projection, ScoredLog, UnaccountedError
 from offpolicy.logs.columns import ESTIMATED, SCORE
@@ -60,7 +62,7 @@ def by_cluster(estimates: Sequence[Estimate], samples: Samples) -> tuple[Estimat
 def _by_cluster(estimate: Estimate, samples: Samples) -> Estimate:
     assert samples.clusters is not None
     missing = None
-    if estimate.estimator in BLENDED:
+    if describe(estimate.estimator).blended:
         missing = f"{estimate.estimator} has no influence values of single trajectories to add up by cluster"
     elif samples.clusters.count == 1:
         missing = f"all episodes are of one cluster (column {samples.clusters.column!r})"
@@ -68,7 +70,7 @@ def _by_cluster(estimate: Estimate, samples: Samples) -> Estimate:
         try:
             return _with_error(estimate, Influence.of(samples, estimate), samples, None, 0)
         except TooLargeError as why:
-            missing = str(why)
+            missing = why.message
     return replace(estimate, std_error=None, withheld=estimate.withheld or missing)
 
 
@@ -76,16 +78,17 @@ def with_estimated_behavior(
     estimates: Sequence[Estimate], samples: Samples, log: ScoredLog | None, passes: int
 ) -> tuple[tuple[Estimate, ...], str]:
     """Let standard errors account for the estimation of π0 where they can, and say whether they do."""
-    weighted = [e for e in estimates if e.std_error is not None and e.estimator not in BLENDED and _scored(e, samples)]
+    with_error = [e for e in estimates if e.std_error is not None and not describe(e.estimator).blended]
+    weighted = [e for e in with_error if _scored(e, samples)]
     start = f"the behaviour probabilities were estimated (column {ESTIMATED!r})"
-    if all(e.estimator in UNWEIGHTED or _of_itself(e, samples) for e in estimates):
+    if all(not describe(e.estimator).uses_weights or _of_itself(e, samples) for e in estimates):
         return tuple(estimates), start
     start += ": standard errors"
     try:
         if log is None or not weighted:
             raise UnaccountedError
         if passes == 1:
-            raise UnaccountedError("that takes passes=2")
+            raise UnaccountedError(phrase("that takes {passes}", passes=words.TWO_PASSES))
         influence = [Influence.of(samples, estimate) for estimate in weighted]
         found = log.project(influence[0].episodes, np.stack([each.values for each in influence], axis=1))
         units = influence[0].values.size if samples.clusters is None else samples.clusters.count
@@ -93,7 +96,8 @@ def with_estimated_behavior(
             what = "episodes" if samples.clusters is None else "clusters"
             raise UnaccountedError(f"{found.about}: {found.parameters} parameters are too many for {units} {what}")
     except (UnaccountedError, TooLargeError) as why:
-        return tuple(estimates), f"{start} and intervals take them as known" + (f" ({why})" if str(why) else "")
+        known = f"{start} and intervals take them as known"
+        return tuple(estimates), phrase("{known} ({why})", known=known, why=why.args[0]) if why.args else known
     new = {
         estimate.key: _with_error(estimate, each, samples, found, number)
         for number, (estimate, each) in enumerate(zip(weighted, influence, strict=True))
@@ -103,7 +107,7 @@ def with_estimated_behavior(
     if not new:
         little = "the estimation explains nearly all of their spread, and what is left is too small to be trusted"
         return tuple(estimates), f"{start} and intervals take them as known ({little})"
-    others = [e.estimator for e in estimates if e.key not in new and e.estimator not in UNWEIGHTED]
+    others = [e.estimator for e in estimates if e.key not in new and describe(e.estimator).uses_weights]
     but = f" but those of {', '.join(dict.fromkeys(others))}" if others else ""
     note = f"{start}{but} account for the estimation ({found.about}), and so do the intervals t and normal"
     return tuple(new.get(estimate.key, estimate) for estimate in estimates), note
@@ -119,7 +123,7 @@ def scored_log(plan: Plan, samples: Samples, steps: int) -> ScoredLog | None:
 
 def _scored(estimate: Estimate, samples: Samples) -> bool:
     """Whether the weights of an estimate are probabilities over those estimated, and no mixture with these."""
-    plain = estimate.estimator in UNWEIGHTED or _of_itself(estimate, samples)
+    plain = not describe(estimate.estimator).uses_weights or _of_itself(estimate, samples)
     return not plain and isinstance(_ratio(estimate, samples), Probabilities)
 
 

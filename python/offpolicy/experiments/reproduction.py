@@ -21,16 +21,19 @@ from typing import Any
 import polars as pl
 
 from offpolicy import _core
-from offpolicy._util import plotting
+from offpolicy._util import plotting, words
 from offpolicy._util.files import write_json
 from offpolicy._util.optional import imported
 from offpolicy._util.scalars import MOST_THREADS, size, whole
-from offpolicy.errors import BadFileError, PluginError, UsageError
+from offpolicy.errors import PluginError
+from offpolicy.errors.hints import hint
+from offpolicy.errors.kinds.of_arguments import unknown_name
+from offpolicy.errors.kinds.of_files import damaged_runs
+from offpolicy.errors.kinds.of_plugins import no_experiment
 from offpolicy.experiments.claims import Claim
 from offpolicy.experiments.runs import already, complete
 from offpolicy.experiments.runs_file import FILE
 from offpolicy.extensions import plugins
-from offpolicy.logs.columns import suggestion
 
 #: Of the JSON of results, which have thousands of lines.
 INDENT = 1
@@ -119,7 +122,7 @@ def redraw(folder: str | Path) -> None:
     except PluginError:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, pl.exceptions.PolarsError) as error:
-        raise BadFileError(str(file), f"it is damaged ({error}): reproduce(..., resume=True) writes it anew") from None
+        raise damaged_runs(file=str(file), why=error, go_on=words.WRITTEN_ANEW) from None
     for kind in ("svg", "png"):
         plotting.save(chart, Path(folder) / f"figure.{kind}")
 
@@ -128,7 +131,7 @@ def names() -> list[str]:
     """All experiments that are installed; to have none is an error that says what to install."""
     found = plugins.registry().names(HOOK)
     if not found:
-        raise PluginError(f"no experiment is installed{_hint()}")
+        raise no_experiment(hint=_hint())
     return found
 
 
@@ -136,8 +139,7 @@ def check(name: str, folder: Path, resume: bool) -> None:
     """Refuse what could not be done, before any run."""
     known = names()
     if name not in known:
-        hint = suggestion(name, known) or f"; there are {', '.join(known)}"
-        raise UsageError(f"there is no experiment {name!r}{hint}{_hint()}")
+        raise unknown_name(lack="there is no experiment", name=repr(name), hint=f"{hint(name, known)}{_hint()}")
     study = plugins.study(name)
     plotting.picture_format(Path("figure.svg"))
     plugins.registry().find("offpolicy_domains", study.domain)

@@ -21,7 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.of_arguments import resume_or_choose
+from offpolicy.errors.kinds.of_drivers import cannot_travel, process_died
 from offpolicy.experiments.experiment import Experiment
 from offpolicy.experiments.runs_file import FILE, Run, RunsFile
 
@@ -68,7 +70,7 @@ def complete(
 
 def already(file: Path) -> UsageError:
     """What to say where there are runs and nobody asked to go on with them."""
-    return UsageError(f"{file} has runs already: go on with resume=True, or choose another folder")
+    return resume_or_choose(file=file)
 
 
 def _finished(file: RunsFile, resume: bool) -> dict[int, Run]:
@@ -97,10 +99,7 @@ def _results(experiment: Experiment, seed: int, todo: list[int], workers: int) -
                 for index in list(tries)[: 2 * workers]:
                     tries[index] += 1
                     if tries[index] == TRIES:
-                        raise OffPolicyError(
-                            f"run {index}: its process died {TRIES} times; a script that uses several processes must "
-                            'do its work under `if __name__ == "__main__":`'
-                        ) from None
+                        raise process_died(index=index, tries=TRIES) from None
 
 
 @contextmanager
@@ -127,10 +126,7 @@ def _check_travels(experiment: Experiment) -> None:
     try:
         ForkingPickler.dumps(experiment)
     except Exception as error:
-        raise UsageError(
-            f"{experiment.name} cannot travel to other processes ({error}): use workers=1, or define its functions and "
-            "policies in a module"
-        ) from None
+        raise cannot_travel(name=experiment.name, error=error) from None
 
 
 def _collect(pool: ProcessPoolExecutor, todo: list[int], ahead: int) -> Iterator[tuple[int, Run]]:

@@ -22,7 +22,8 @@ from typing import Any, TypeAlias
 
 from offpolicy import _core
 from offpolicy._util.files import whole_file
-from offpolicy.errors import BadFileError, OffPolicyError
+from offpolicy.errors import BadFileError
+from offpolicy.errors.kinds.of_files import damaged_line, other_runs, run_twice, runs_of_another_version
 
 #: Where the runs are.
 FILE = "runs.jsonl"
@@ -77,22 +78,18 @@ class RunsFile:
         except (ValueError, AttributeError, RecursionError) as error:
             raise self._damaged_head(error) from None
         if version != VERSION:
-            raise BadFileError(
-                str(self.path),
-                f"its runs have version {version!r} of the format, and offpolicy {_core.__version__} reads version "
-                f"{VERSION}: go on with the offpolicy that wrote them, or choose another folder",
+            raise runs_of_another_version(
+                file=str(self.path), version=repr(version), offpolicy=_core.__version__, ours=VERSION
             )
         try:
             head = _document(line)
         except ValueError as error:
             raise self._damaged_head(error) from None
         if head != json.loads(json.dumps(self.head)):
-            raise OffPolicyError(
-                f"{self.path} has runs of other settings, or of another offpolicy; choose another folder"
-            )
+            raise other_runs(file=self.path)
 
     def _damaged_head(self, error: Exception) -> BadFileError:
-        return BadFileError(str(self.path), f"its head, line 1, is damaged ({error}): choose another folder")
+        return damaged_line(file=str(self.path), line="its head, line 1,", why=error, go_on="choose another folder")
 
     def _runs(self, lines: list[bytes]) -> dict[int, Run]:
         found: dict[int, Run] = {}
@@ -104,11 +101,10 @@ class RunsFile:
                 if type(index) is not int or index < 0:
                     raise ValueError(f"{index!r} is no number of a run")
             except (ValueError, KeyError) as error:
-                why = f"line {number} is damaged ({error}): delete it, and its run is done again"
-                raise BadFileError(str(self.path), why) from None
+                again = "delete it, and its run is done again"
+                raise damaged_line(file=str(self.path), line=f"line {number}", why=error, go_on=again) from None
             if index in seen:
-                why = f"run {index} is there twice, in lines {seen[index]} and {number}: delete one of them"
-                raise BadFileError(str(self.path), why)
+                raise run_twice(file=str(self.path), run=index, first=seen[index], second=number)
             seen[index], found[index] = number, run
         return found
 

@@ -18,9 +18,19 @@ import pluggy
 
 from offpolicy import _core, hookspecs
 from offpolicy._util.scalars import text
-from offpolicy.errors import OffPolicyError, PluginError, UsageError
+from offpolicy.errors import OffPolicyError
+from offpolicy.errors.hints import suggestion
+from offpolicy.errors.kinds.of_arguments import unknown_name
+from offpolicy.errors.kinds.of_plugins import (
+    incomplete_plugin,
+    maker_failed,
+    no_hook,
+    number_expected,
+    refused_by_maker,
+    unknown_plugin,
+    wrong_answer_of_hook,
+)
 from offpolicy.experiments.experiment import Study
-from offpolicy.logs.columns import suggestion
 from offpolicy.protocols import Domain, Generator, ModelFitter
 
 #: What `offpolicy` itself brings is a plugin too, found by its name like any other.
@@ -122,7 +132,7 @@ class Registry:
         hint = suggestion(name, known) or (f"; there are {', '.join(known)}" if known else "; none is installed")
         broken = [f"; plugin {p.name!r} is broken ({p.error})" for p in self.plugins if p.error]
         strange = [f"; of plugin {p.name!r}, {_not_known(each)}" for p in self.plugins for each in p.unknown]
-        raise PluginError(f"no {KINDS[hook]} {name!r}{hint}{''.join(broken + strange)}")
+        raise unknown_plugin(what=KINDS[hook], name=repr(name), hint=f"{hint}{''.join(broken + strange)}")
 
     def names(self, hook: str) -> list[str]:
         """All that the plugins bring through a hook, each name once, in the order of the plugins."""
@@ -147,10 +157,10 @@ def _ask(module: Any) -> tuple[dict[str, dict[str, Callable[..., Any]]], list[st
     manager.register(module)
     callers = manager.get_hookcallers(module) or []
     if not callers:
-        raise PluginError("it has no hook: mark its functions with offpolicy.hookspecs.hookimpl")
+        raise no_hook(why="it has no hook: mark its functions with offpolicy.hookspecs.hookimpl")
     unknown = sorted(caller.name for caller in callers if not caller.has_spec())
     if len(unknown) == len(callers):  # nothing else to keep
-        raise PluginError("; ".join(_not_known(hook) for hook in unknown))
+        raise no_hook(why="; ".join(_not_known(hook) for hook in unknown))
     return {hook: _makers(hook, getattr(manager.hook, hook)()) for hook in KINDS}, unknown
 
 
@@ -158,10 +168,14 @@ def _makers(hook: str, answers: Iterable[Any]) -> dict[str, Callable[..., Any]]:
     found: dict[str, Callable[..., Any]] = {}
     for answer in answers:
         if not isinstance(answer, Mapping):
-            raise PluginError(f"{hook} must return a mapping of names to makers, not {type(answer).__name__}")
+            raise wrong_answer_of_hook(
+                hook=hook, expected="return a mapping of names to makers", found=type(answer).__name__
+            )
         for name, maker in answer.items():
             if not isinstance(name, str) or not callable(maker):
-                raise PluginError(f"{hook} must map names to makers, not {name!r} to {type(maker).__name__}")
+                raise wrong_answer_of_hook(
+                    hook=hook, expected="map names to makers", found=f"{name!r} to {type(maker).__name__}"
+                )
             found[name] = maker
     return found
 
@@ -184,7 +198,7 @@ def _check_parameters(maker: Callable[..., Any], what: str, options: Mapping[str
     for option in options:
         if option not in known:
             hint = suggestion(option, known) or (f"; there are {', '.join(known)}" if known else "")
-            raise UsageError(f"{what} has no parameter {option!r}{hint}")
+            raise unknown_name(lack=f"{what} has no parameter", name=repr(option), hint=hint)
 
 
 def _refuse_texts(maker: Callable[..., Any], what: str, options: Mapping[str, Any]) -> None:
@@ -193,7 +207,7 @@ def _refuse_texts(maker: Callable[..., Any], what: str, options: Mapping[str, An
     for option, given in options.items():
         if option in known and _is_no_number(known[option], given):
             default = known[option].default
-            raise UsageError(f"{option} of {what} must be a number, such as its default {default!r}, not {given!r}")
+            raise number_expected(option=option, what=what, default=repr(default), found=repr(given))
 
 
 def _is_no_number(parameter: inspect.Parameter, given: Any) -> bool:
@@ -210,7 +224,7 @@ def _make(hook: str, name: str, options: Mapping[str, Any]) -> Any:
     try:
         inspect.signature(maker).bind(**options)
     except TypeError as error:
-        raise UsageError(f"{KINDS[hook]} {name!r}: {error}") from None
+        raise refused_by_maker(what=KINDS[hook], name=repr(name), error=error) from None
     try:
         made = maker(**options)
     except OffPolicyError:
@@ -219,11 +233,13 @@ def _make(hook: str, name: str, options: Mapping[str, Any]) -> Any:
         _refuse_texts(maker, f"{KINDS[hook]} {name!r}", options)
         given = ", ".join(f"{option}={value!r}" for option, value in options.items())
         what = f"{KINDS[hook]} {name!r} cannot be made{' with ' if given else ''}{given}"
-        raise PluginError(f"{what}: {type(error).__name__}: {error}") from error
+        raise maker_failed(what=what, type=type(error).__name__, error=error) from error
     _refuse_texts(maker, f"{KINDS[hook]} {name!r}", options)
     missing = [member for member in MEMBERS[hook] if not callable(getattr(made, member, None))]
     if missing:
-        raise PluginError(f"{KINDS[hook]} {name!r} is a {type(made).__name__} without {' and '.join(missing)}")
+        raise incomplete_plugin(
+            what=KINDS[hook], name=repr(name), found=type(made).__name__, missing=" and ".join(missing)
+        )
     return made
 
 

@@ -27,13 +27,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 import numpy as np
 
 from offpolicy._util import scalars
-from offpolicy.errors import TooLargeError, UsageError
-from offpolicy.evaluation.estimators import BLENDED, TRUSTING, UNWEIGHTED, WEIGHTED
+from offpolicy.errors import TooLargeError
+from offpolicy.errors.hints import suggestion
+from offpolicy.errors.kinds.of_arguments import bad_value, unknown_name
+from offpolicy.evaluation.estimators import describe
 from offpolicy.intervals import (
     anderson,
     auto,
@@ -67,47 +68,52 @@ class Method:
 
     kind: str
     ends: Callable[[Request], Ends]
-    refuses: frozenset[str] = frozenset()
+    needs_means: bool = False  # holds for means of values of trajectories, and for no ratio of sums
+    needs_weights: bool = False
     only: str | None = None  # the one side that it bounds
 
     def check(self, request: Request) -> None:
         """Refuses a side or an estimator for which the method is not valid."""
-        method, estimator = request.method, request.estimator
+        method, estimator, about = request.method, request.estimator, describe(request.estimator)
         if self.only not in (None, request.side):
             raise WithheldError(f'{method} bounds a value from below only: ask for side="{self.only}"')
         if request.samples.clusters is not None and method not in BY_CLUSTER:
             raise WithheldError(
                 f"{method} needs independent episodes, and episodes of one cluster are not independent: ask for t"
             )
-        if estimator in BLENDED:
+        if about.blended:
             raise WithheldError(
                 f"the standard error of {estimator} is that of its blend, without the bias of the model in it: no "
                 "interval follows; wdr has one"
             )
         if self.kind in PROMISES and (
-            estimator == "reg" or (estimator in TRUSTING and not request.terms.transition_ratio)
+            about.model == "value" or (about.model == "transitions" and not request.terms.transition_ratio)
         ):
             raise WithheldError(
                 f"{method} would bound the mean of {estimator}, the value only if its model is right: ask for t"
             )
-        if estimator not in self.refuses:
-            return
-        if estimator in WEIGHTED:
+        if self.needs_means and about.weighted:
             raise WithheldError(f"{method} holds for means of independent values; {estimator} is a ratio of sums")
-        raise WithheldError(f"{method} is about weights, and {estimator} has none: ask for t")
+        if self.kind in PROMISES and about.unbiased == "in-the-limit":
+            raise WithheldError(
+                f"{method} would bound the mean of {estimator}, which is the value in the limit of many episodes only: "
+                "ask for t"
+            )
+        if self.needs_weights and not about.uses_weights:
+            raise WithheldError(f"{method} is about weights, and {estimator} has none: ask for t")
 
 
 METHODS = {
     "normal": Method("asymptotic", normal.normal),
     "t": Method("asymptotic", normal.student),
     "t-skew": Method("asymptotic", skewed.ends),
-    "hoeffding": Method("finite-sample", hoeffding.ends, WEIGHTED),
-    "bernstein": Method("finite-sample", bernstein.ends, WEIGHTED),
-    "betting": Method("finite-sample", betting.ends, WEIGHTED),
-    "sequence": Method("anytime", sequence.ends, WEIGHTED),
-    "hcope": Method("finite-sample", hcope.ends, WEIGHTED, only="lower"),
-    "anderson": Method("finite-sample", anderson.ends, WEIGHTED),
-    "likelihood": Method("asymptotic", likelihood.ends, WEIGHTED | UNWEIGHTED),
+    "hoeffding": Method("finite-sample", hoeffding.ends, needs_means=True),
+    "bernstein": Method("finite-sample", bernstein.ends, needs_means=True),
+    "betting": Method("finite-sample", betting.ends, needs_means=True),
+    "sequence": Method("anytime", sequence.ends, needs_means=True),
+    "hcope": Method("finite-sample", hcope.ends, needs_means=True, only="lower"),
+    "anderson": Method("finite-sample", anderson.ends, needs_means=True),
+    "likelihood": Method("asymptotic", likelihood.ends, needs_means=True, needs_weights=True),
     "bootstrap": Method("heuristic", bootstrap.percentile),
     "bootstrap-bca": Method("heuristic", bootstrap.bca),
 }
@@ -119,12 +125,11 @@ CHOICES = (*METHODS, auto.AUTO)
 def check(method: str, confidence: float, side: str = "two") -> None:
     """Refuses an unknown method or side, and a level outside (0, 1)."""
     if not isinstance(method, str) or method not in CHOICES:
-        close = get_close_matches(str(method), CHOICES, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise UsageError(f"no interval {scalars.shown(method)}; {hint}there are {', '.join(CHOICES)}")
+        hint = f"{suggestion(str(method), CHOICES) or ';'} there are {', '.join(CHOICES)}"
+        raise unknown_name(lack="no interval", name=scalars.shown(method), hint=hint)
     scalars.choice("side", side, SIDES)
     if not (scalars.is_number(confidence) and 0 < confidence < 1 and 0.5 + confidence / 2 < 1):
-        raise UsageError(f"confidence must be between 0 and 1, not {scalars.shown(confidence)}")
+        raise bad_value(name="confidence", expected="between 0 and 1", found=scalars.shown(confidence))
 
 
 def interval(request: Request, withheld: str | None = None) -> Interval:
@@ -147,7 +152,7 @@ def interval(request: Request, withheld: str | None = None) -> Interval:
         if not all(math.isfinite(end) for end in (ends.low, ends.high) if end is not None):
             raise WithheldError("its ends are beyond the range of f64")
     except (WithheldError, TooLargeError) as why:
-        return replace(found, reason=str(why))
+        return replace(found, reason=why.message)
     clusters = request.samples.clusters
     assumptions = ends.assumptions | ({} if clusters is None else {"clusters": clusters.count})
     reason, caution = request.vacuous(ends.low, ends.high), shortfalls.caution(request, ends)

@@ -26,7 +26,7 @@ import numpy as np
 import polars as pl
 
 from offpolicy._util.exact_sums import exact_sum
-from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.of_arguments import bad_value
 from offpolicy.intervals.poisson import MOST
 from offpolicy.intervals.ratios import ratios
 from offpolicy.intervals.replicates import Quanta, ReplicateSums, influence
@@ -110,7 +110,7 @@ def bca(request: Request) -> Ends:
 def bootstrap(request: Request) -> Bootstrap:
     """All resamples, made once for each number of them and seed."""
     if not (isinstance(request.replicates, int) and request.replicates >= 1):
-        raise UsageError(f"replicates must be a whole number of at least 1, not {request.replicates!r}")
+        raise bad_value(name="replicates", expected="a whole number of at least 1", found=repr(request.replicates))
     key = ("bootstrap", request.policy, request.estimator, request.replicates, request.seed)
     return request.samples.once(key, lambda: _resample(request))
 

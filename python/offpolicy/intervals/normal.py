@@ -15,6 +15,8 @@ from dataclasses import replace
 from statistics import NormalDist
 
 from offpolicy import _core
+from offpolicy._util import words
+from offpolicy._util.phrase import phrase
 from offpolicy.intervals import leave_one_out
 from offpolicy.intervals.request import Ends, Request, WithheldError
 from offpolicy.intervals.rounding import rounding
@@ -44,9 +46,8 @@ def std_error(request: Request) -> float:
     """The standard error, which must be there."""
     if request.std_error is None:
         alone = "a single trajectory has no standard error"
-        raise WithheldError(
-            alone if request.episodes == 1 else f"the standard error of {request.estimator} needs passes=2"
-        )
+        again = phrase("the standard error of {name} needs {passes}", name=request.estimator, passes=words.TWO_PASSES)
+        raise WithheldError(alone if request.episodes == 1 else again)
     return request.std_error
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.of_evaluation import other_resamples
 from offpolicy.folds import hash_of
 from offpolicy.intervals import poisson
 from offpolicy.intervals.ratios import Block, Ratios
@@ -94,7 +94,7 @@ class ReplicateSums:
         """Adds another part of the log, which was rounded to the same units."""
         same = np.array_equal(self.quanta.units, other.quanta.units)
         if not same or (self.replicates, self.seed) != (other.replicates, other.seed):
-            raise UsageError("only sums of the same resamples, in the same units, can be merged")
+            raise other_resamples()
         self.sums += other.sums
         self.log += other.log
 

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from offpolicy.errors import OffPolicyError
-from offpolicy.evaluation.bounds import Bounds, MissingBoundError, Range, Terms
-from offpolicy.evaluation.estimators import UNWEIGHTED
+from offpolicy._util import words
+from offpolicy._util.phrase import phrase
+from offpolicy.errors import MissingBoundError, OffPolicyError
+from offpolicy.evaluation.bounds import Bounds, Range, Terms
+from offpolicy.evaluation.estimators import describe
 from offpolicy.intervals.sketch import SLACK
 from offpolicy.logs.trajectories import Samples
 
@@ -16,9 +18,8 @@ from offpolicy.logs.trajectories import Samples
 REPLICATES = 2000
 
 
-#: Methods that need bounds on rewards alone, of these estimators.
+#: Methods that need bounds on rewards alone, of estimators that are bounded by them (`Request.by_rewards`).
 BY_REWARDS = ("betting", "sequence", "hcope", "anderson")
-REWARDED = ("is", "step-is")
 #: What is said where the log has what bounds exclude.
 CONTRADICTED = "the log contradicts the given bounds"
 
@@ -67,6 +68,15 @@ class Request:
         return self.degrees is None and self.samples.clusters is None
 
     @property
+    def by_rewards(self) -> bool:
+        """True where values with the same mean are bounded from one side by bounds on rewards alone.
+
+        Such are r + Σ γ^{t−1} c_t (r_t − r) and g + c_H (G − g), which a weight of 0 makes r or g.
+        """
+        about = describe(self.estimator)
+        return about.with_baseline is not None or about.range == "weighted-return"
+
+    @property
     def tail(self) -> float:
         """How often each end may be missed."""
         return (1 - self.confidence) / (2 if self.side == "two" else 1)
@@ -95,15 +105,27 @@ class Request:
     def given(self) -> Bounds:
         """The bounds, which must be there and hold for every trajectory that could be."""
         if self.bounds is None:
-            raise WithheldError(f"{self.method} needs {self.needed()}: ranges are given, never taken from the sample")
+            raise WithheldError(
+                phrase(
+                    "{method} needs {needed}: ranges are given, never taken from the sample",
+                    method=self.method,
+                    needed=self.needed(),
+                )
+            )
         if not self.bounds.hold(self.terms):
-            raise WithheldError(f"{self.method} needs horizon=: the longest episode of the sample bounds nothing")
+            raise WithheldError(
+                phrase(
+                    "{method} needs {horizon}: the longest episode of the sample bounds nothing",
+                    method=self.method,
+                    horizon=words.argument("horizon"),
+                )
+            )
         if self.bounds.fixed_length and self.terms.shortest not in (None, self.terms.horizon):
             raise WithheldError(
                 f"{CONTRADICTED}: fixed_length=True, and an episode has {self.terms.shortest} of {self.terms.horizon} "
                 "steps"
             )
-        if self.terms.estimated and self.estimator not in UNWEIGHTED:
+        if self.terms.estimated and describe(self.estimator).uses_weights:
             raise WithheldError(
                 f"{self.method} promises something for finite samples where π0 is known, and it was estimated: ask for "
                 "t"
@@ -116,15 +138,14 @@ class Request:
 
     def needed(self) -> str:
         """Return the bounds that the method needs for this estimator, and the horizon if that is to be given too."""
-        by_rewards = self.method in BY_REWARDS and self.estimator in REWARDED
-        ratio = self.estimator not in UNWEIGHTED and not by_rewards
+        about, by_rewards = describe(self.estimator), self.method in BY_REWARDS and self.by_rewards
+        ratio = about.uses_weights and not by_rewards
         names = [
             "reward",
             *(["ratio"] if ratio else []),
-            *(["q"] if ratio and self.estimator in ("dr", "dr-v2") else []),
+            *(["q"] if ratio and "v_hat" in about.needs else []),
         ]
-        horizon = " and horizon=" if self.terms.longest_seen else ""
-        return f"bounds=Bounds({', '.join(f'{name}=...' for name in names)}){horizon}"
+        return words.both([words.bounds(*names), *([words.argument("horizon")] if self.terms.longest_seen else [])])
 
     def possible(self) -> Range:
         """The least and the largest value that a trajectory can have, by the bounds."""
@@ -139,7 +160,7 @@ class Request:
         try:
             lowest, highest = self.possible()
         except MissingBoundError as error:
-            raise WithheldError(str(error)) from None
+            raise WithheldError(error.message) from None
         if self.extremes is not None:
             slack = SLACK * max(abs(lowest), abs(highest))
             for value, limit, beyond in zip(self.extremes, (lowest, highest), (-1, 1), strict=True):

@@ -22,7 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.of_evaluation import below_floor, other_sketches
+from offpolicy.errors.kinds.of_states import damaged_sketch, sketch_of_another_version
 from offpolicy.folds import share_of
 from offpolicy.protocols import Floats
 
@@ -45,10 +47,13 @@ Integers = NDArray[np.int64]
 class BelowFloorError(OffPolicyError):
     """A value below the least possible one."""
 
+    kind = below_floor.id
+    remedy = below_floor.remedy
+
     def __init__(self, value: float, floor: float) -> None:
         """Keeps both."""
         self.value, self.floor = value, floor
-        super().__init__(f"a trajectory has the value {value:g}, below {floor:g}")
+        super().__init__(below_floor(value=f"{value:g}", floor=f"{floor:g}").message)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +83,7 @@ class Sketch:
     def merge(self, other: Sketch) -> Sketch:
         """The sketch of both; no trajectory may be in both."""
         if self.floor != other.floor:
-            raise UsageError(f"sketches above {self.floor:g} and {other.floor:g} cannot be merged")
+            raise other_sketches(ours=f"{self.floor:g}", theirs=f"{other.floor:g}")
         x = np.union1d(self.x, other.x)
         counts = np.zeros((ROUNDS, len(x)), dtype=np.int64)
         for part in (self, other):
@@ -115,26 +120,23 @@ class Sketch:
         """The sketch that `to_bytes` wrote."""
         body = content[:-_DIGEST]
         if len(body) < _OPENING.size or _checksum(body) != content[-_DIGEST:]:
-            raise OffPolicyError("these bytes are no sketch, or were damaged")
+            raise damaged_sketch(what="these bytes are no sketch, or were damaged")
         magic, version, bits = _OPENING.unpack_from(body)
         if magic != _MAGIC:
-            raise OffPolicyError("these bytes are no sketch, or were damaged")
+            raise damaged_sketch(what="these bytes are no sketch, or were damaged")
         if (version, bits) != (_VERSION, BITS):
-            raise OffPolicyError(
-                f"a sketch of version {version} with {bits} bits cannot be read by this version, which reads "
-                f"version {_VERSION} with {BITS} bits: make the sketch again from its log"
-            )
+            raise sketch_of_another_version(version=version, bits=bits, ours=_VERSION, our_bits=BITS)
         if len(body) < _HEADER.size:
-            raise OffPolicyError("these bytes are no sketch, or were damaged")
+            raise damaged_sketch(what="these bytes are no sketch, or were damaged")
         *_, floor, k, filled = _HEADER.unpack_from(body)
         if len(body) != _HEADER.size + 8 * (k + 2 * filled):
-            raise OffPolicyError("the sketch is damaged: it is not as long as it says")
+            raise damaged_sketch(what="the sketch is damaged: it is not as long as it says")
         x = np.frombuffer(body, "<f8", k, _HEADER.size).astype(np.float64)
         places, found = np.frombuffer(body, "<i8", 2 * filled, _HEADER.size + 8 * k).reshape(2, filled)
         ordered = np.isfinite(x).all() and (x >= 0).all() and (np.diff(x) > 0).all() and bool(np.isfinite(floor))
         counted = (np.diff(places) > 0).all() and (found > 0).all() and float(found.sum(dtype=np.float64)) < 2.0**62
         if not (ordered and counted and (places >= 0).all() and (places < ROUNDS * k).all()):
-            raise OffPolicyError("the sketch is damaged: its values or counts are not those of a sketch")
+            raise damaged_sketch(what="the sketch is damaged: its values or counts are not those of a sketch")
         counts = np.zeros(ROUNDS * k, dtype=np.int64)
         counts[places] = found
         return cls(floor, x, counts.reshape(ROUNDS, k))

@@ -21,10 +21,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from offpolicy._util import polars_calls
+from offpolicy._util import polars_calls, words
 from offpolicy._util.exact_sums import sums_by
 from offpolicy._util.interruptible import interruptible
-from offpolicy.errors import SHOWN, BadLogError, ChangedLogError, MissingColumnError, WrongTypeError
+from offpolicy._util.phrase import phrase
+from offpolicy.errors import SHOWN, BadLogError
+from offpolicy.errors.kinds.of_columns import missing_column, wrong_type
+from offpolicy.errors.kinds.of_files import changed_log
 from offpolicy.logs.columns import Columns, instead_of
 from offpolicy.logs.problem import Problem
 from offpolicy.logs.sources import Source
@@ -56,16 +59,22 @@ class Clusters:
         A log that does not have as many episodes as an earlier reading found has changed.
         """
         if column not in source.columns:
-            raise MissingColumnError(
-                f"the log has no column {column!r} (for cluster=){instead_of(column, source.columns)}"
+            raise missing_column(
+                name=repr(column),
+                what=phrase(" (for {cluster})", cluster=words.argument("cluster")),
+                there=instead_of(column, source.columns),
             )
         found, types = _by_episode(source, columns.episode, [column])
         if not _is_id(types[column]):
-            raise WrongTypeError(
-                f"column {column!r} (for cluster=) must hold whole numbers or text, not {types[column]}"
+            raise wrong_type(
+                column=phrase("{column} (for {cluster})", column=repr(column), cluster=words.argument("cluster")),
+                expected="whole numbers or text",
+                found=types[column],
             )
         if episodes is not None and found.height != episodes:
-            raise ChangedLogError(source.name, f"it had {episodes} episodes, and {found.height} when it was read again")
+            raise changed_log(
+                file=source.name, why=f"it had {episodes} episodes, and {found.height} when it was read again"
+            )
         least, largest, nulls = (pl.col(f"{what} {column}") for what in ("least", "largest", "nulls"))
         wrong = found.filter((least != largest) | (nulls > 0)).sort("episode")
         if wrong.height:
@@ -165,7 +174,7 @@ def _by_episode(source: Source, episode: str, names: Sequence[str]) -> tuple[pl.
         least, largest = ([of(pl.col(what + name)) for name in ids] for what, of in EXTREMES.items())
         nulls = [pl.col(f"nulls {name}").sum() for name in ids]
         if not parts:
-            raise ChangedLogError(source.name, "it had rows, and has none when it is read again")
+            raise changed_log(file=source.name, why="it had rows, and has none when it is read again")
         return pl.concat(parts).group_by("episode").agg(*least, *largest, *nulls), schema
 
     return interruptible(read)

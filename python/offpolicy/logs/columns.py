@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import polars as pl
 
+from offpolicy._util import words
 from offpolicy._util.scalars import number, shown, text
-from offpolicy.errors import MissingColumnError, UsageError
+from offpolicy.errors.hints import hint, suggestion
+from offpolicy.errors.kinds.of_arguments import bad_value, give_one, mixture_half_given, nothing_given, unknown_name
+from offpolicy.errors.kinds.of_columns import missing_column, unnamed_column
 from offpolicy.protocols import Setting
 
 #: Columns of a log that a message lists.
@@ -64,8 +66,8 @@ class Columns:
             if field.name != "state" and not (name is None and field.name in ("terminal", "truncated")):
                 text(f"Columns: {field.name}", name)
         if isinstance(self.state, str) or not isinstance(self.state, Sequence):
-            raise UsageError(
-                f"Columns: state must be the names of columns, such as ('x', 'y'), not {shown(self.state)}"
+            raise bad_value(
+                name="Columns: state", expected="the names of columns, such as ('x', 'y')", found=shown(self.state)
             )
         object.__setattr__(self, "state", tuple(text("Columns: a name in state", name) for name in self.state))
 
@@ -105,7 +107,7 @@ class Columns:
         if name is None or name in available:
             return name
         if self.renamed(role):
-            raise MissingColumnError(f"the log has no column {name!r} (for {role}){instead_of(name, available)}")
+            raise missing_column(name=repr(name), what=f" (for {role})", there=instead_of(name, available))
         return None
 
     def need(self, role: str, available: Collection[str]) -> str:
@@ -113,7 +115,7 @@ class Columns:
         name = self.find(role, available)
         if name is None:
             there = instead_of(role, available)
-            raise MissingColumnError(f"the log has no column {role!r}{there}: name it with Columns({role}=...)")
+            raise unnamed_column(owner="the log", name=repr(role), there=there, it="it", column=words.column(role))
         return name
 
     def states(self, available: Collection[str], known: Sequence[str] = ()) -> tuple[str, ...]:
@@ -121,10 +123,12 @@ class Columns:
         chosen = self.state or tuple(known) or tuple(name for name in available if name.startswith("state"))
         for name in chosen:
             if name not in available:
-                raise MissingColumnError(f"the log has no column {name!r} (of the state){instead_of(name, available)}")
+                raise missing_column(name=repr(name), what=" (of the state)", there=instead_of(name, available))
         if not chosen:
             there = instead_of("", available)
-            raise MissingColumnError(f"the log has no column of the state{there}: name them with Columns(state=(...))")
+            raise unnamed_column(
+                owner="the log", name="of the state", there=there, it="them", column=words.STATE_COLUMNS
+            )
         return chosen
 
 
@@ -165,13 +169,13 @@ class PolicyColumns:
             if field.name != "alpha" and getattr(self, field.name) is not None:
                 text(f"PolicyColumns: {field.name}", getattr(self, field.name))
         if (self.mixture_of is None) != (self.alpha is None):
-            raise UsageError("a mixture needs both mixture_of= and alpha=")
+            raise mixture_half_given()
         if self.alpha is not None:
             object.__setattr__(self, "alpha", number("alpha", self.alpha, 0, 1, "between 0 and 1"))
         if sum(x is not None for x in (self.target_prob, self.target_logprob, self.ratio, self.mixture_of)) > 1:
-            raise UsageError("give one of target_prob=, target_logprob=, ratio= and mixture_of=")
+            raise give_one(choices="one of target_prob=, target_logprob=, ratio= and mixture_of=")
         if all(getattr(self, field.name) is None for field in dataclasses.fields(self)):
-            raise UsageError("PolicyColumns() names no column of the policy")
+            raise nothing_given(what="PolicyColumns()", thing="column of the policy")
 
     @classmethod
     def named(cls, policy: str, *roles: str) -> PolicyColumns:
@@ -183,7 +187,7 @@ class PolicyColumns:
         """
         for role in roles:
             if role not in WRITTEN:
-                raise UsageError(f"a policy has no column {role!r} to write{suggestion(role, WRITTEN)}")
+                raise unknown_name(lack="a policy has no column", name=repr(role), hint=hint(role, WRITTEN))
         names: dict[str, Any] = {role: f"{role}_{policy}" for role in roles or ANNOTATED}
         return cls(**names)
 
@@ -194,7 +198,7 @@ class PolicyColumns:
             if field.name in ("mixture_of", "alpha") or name is None or name in available:
                 continue
             there = instead_of(name, available)
-            raise MissingColumnError(f"the log has no column {name!r} ({field.name} of policy {policy!r}){there}")
+            raise missing_column(name=repr(name), what=f" ({field.name} of policy {policy!r})", there=there)
 
 
 def coding(actions: pl.Series) -> str:
@@ -220,9 +224,3 @@ def instead_of(name: str, available: Collection[str]) -> str:
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     close = suggestion(name, available)
     return f"{close or ';'} its columns are {', '.join(names[:LISTED]) or 'none'}{more}"
-
-
-def suggestion(name: str, available: Collection[str]) -> str:
-    """A hint at a name that is nearly right."""
-    close = get_close_matches(name, list(available), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""

@@ -14,8 +14,12 @@ from typing import TypeAlias
 
 import polars as pl
 
+from offpolicy._util import words
 from offpolicy._util.interruptible import interruptible
-from offpolicy.errors import SHOWN, BadLogError, MissingColumnError, UsageError
+from offpolicy._util.phrase import phrase
+from offpolicy.errors import SHOWN, BadLogError
+from offpolicy.errors.kinds.of_arguments import given_twice
+from offpolicy.errors.kinds.of_columns import no_behavior_probability
 from offpolicy.logs.columns import Columns, PolicyColumns
 from offpolicy.logs.problem import Problem
 from offpolicy.logs.sources import FrameSource, Source
@@ -60,10 +64,7 @@ class LogRatios:
             column = log or chosen.target_prob
             if column is None or behavior is None or not (behavior[1] or log):
                 if log is not None:
-                    raise MissingColumnError(
-                        f"policy {policy!r} has target_logprob, and the log has neither behavior_logprob nor "
-                        "behavior_prob: name one with Columns(...)"
-                    )
+                    raise no_behavior_probability(policy=repr(policy))
                 revised[policy] = chosen
                 continue
             name = RATIO.format(number)
@@ -101,7 +102,7 @@ def _chosen(columns: Columns, who: str, available: Collection[str]) -> tuple[str
     plain, log = columns.find(f"{who}_prob", available), columns.find(f"{who}_logprob", available)
     if log and (columns.renamed(f"{who}_logprob") or not plain):
         if columns.renamed(f"{who}_prob"):
-            raise UsageError(f"Columns names {who}_prob and {who}_logprob: give one of them")
+            raise given_twice(who=who)
         return log, True
     return (plain, False) if plain else None
 
@@ -126,10 +127,10 @@ def _refuse(source: Source, columns: Columns, pairs: Collection[Pair], density: 
                 lowest = value > 0 if above_0 else value >= 0
                 highest = value < math.inf if density else value <= 1 + ROUNDING
                 expected = f"must be {'above 0' if above_0 else 'at least 0'}{'' if density else ' and at most 1'}"
-            hint = "" if density else "; density=True takes densities, which may be larger"
-            _refuse_rows(
-                source, columns, name, ~(value.is_not_nan() & lowest & highest).fill_null(False), expected + hint
-            )
+            if not density:
+                larger = "{expected}; {density} takes densities, which may be larger"
+                expected = phrase(larger, expected=expected, density=words.switched_on("density"))
+            _refuse_rows(source, columns, name, ~(value.is_not_nan() & lowest & highest).fill_null(False), expected)
         large = _logarithm(*target) - _logarithm(*behavior) > LARGEST
         beyond = (
             f"is so much above {behavior[0]} that no float holds their ratio; was one of them logged in other units?"

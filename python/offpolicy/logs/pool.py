@@ -11,8 +11,9 @@ from typing import Any
 
 import polars as pl
 
-from offpolicy._util import polars_calls
-from offpolicy.errors import MissingColumnError, UsageError
+from offpolicy._util import polars_calls, words
+from offpolicy.errors.kinds.of_columns import column_of_some, column_there_already, no_common_type, unnamed_column
+from offpolicy.errors.kinds.of_logs import name_of_a_log, names_of_logs
 from offpolicy.logs.columns import Columns
 from offpolicy.logs.sources import Source, open_log
 
@@ -47,10 +48,10 @@ def pool(logs: Mapping[str, Any], *, columns: Columns | None = None, logger: str
     50
     """
     if not isinstance(logs, Mapping) or not logs:
-        raise UsageError('pool takes logs by name, as in op.pool({"v1": log1, "v2": log2})')
+        raise names_of_logs(example='op.pool({"v1": log1, "v2": log2})')
     for name in logs:
         if not isinstance(name, str) or not name or BETWEEN in name:
-            raise UsageError(f"the name of a log is a text without {BETWEEN!r}, which ends it in ids; not {name!r}")
+            raise name_of_a_log(between=repr(BETWEEN), found=repr(name))
     episode, sources = (columns or Columns()).episode, {name: open_log(log) for name, log in logs.items()}
     names = _common_names(sources, episode, logger)
     parts = [_part(name, source, episode, logger).select([*names, logger]) for name, source in sources.items()]
@@ -83,16 +84,18 @@ def _common_names(sources: Mapping[str, Source], episode: str, logger: str) -> l
     (first, mine), *others = ((name, source.columns) for name, source in sources.items())
     for name, theirs in ((first, mine), *others):
         if episode not in theirs:
-            raise MissingColumnError(f"log {name!r} has no column {episode!r}: name it with Columns(episode=...)")
+            raise unnamed_column(
+                owner=f"log {name!r}", name=repr(episode), there="", it="it", column=words.column("episode")
+            )
         if logger in theirs:
-            raise UsageError(f"log {name!r} has a column {logger!r} already: choose another name with logger=")
+            raise column_there_already(name=repr(name), column=repr(logger), argument=words.argument("logger"))
         for owner, other, lacking in (
             (first, name, [column for column in mine if column not in theirs]),
             (name, first, [column for column in theirs if column not in mine]),
         ):
             if lacking:
                 found = f"log {other!r} has no column {lacking[0]!r}, which {owner!r} has"
-                raise MissingColumnError(f"{found}: add it, or drop it from {owner!r}")
+                raise column_of_some(found=found, owner=repr(owner))
     return mine
 
 
@@ -102,8 +105,6 @@ def _common_types(names: list[str], schemas: list[pl.Schema]) -> pl.Schema:
         for column, found in schema.items():
             wider = polars_calls.common_type(common[column], found)
             if wider is None:
-                raise UsageError(
-                    f"column {column!r} is {found} in log {name!r} and {common[column]} before; no type holds both"
-                )
+                raise no_common_type(column=repr(column), found=found, name=repr(name), before=common[column])
             common[column] = wider
     return common

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from offpolicy._util.phrase import Words, in_words, joined
 from offpolicy._util.visible import visible
 from offpolicy.logs.remedies import Done, remedy
 
@@ -33,8 +34,12 @@ class Problem:
 
     def __str__(self) -> str:
         """Where first, then what, in one line."""
+        return self.line("python")
+
+    def line(self, words: Words) -> str:
+        """Return the problem in one line, in the words of the reader."""
         found = f"{self.found}: " if self.found else ""
-        return visible(f"{self.where}: {found}{self.message} [{self.kind}]")
+        return visible(f"{self.where}: {found}{in_words(self.message, words)} [{self.kind}]")
 
     @property
     def where(self) -> str:
@@ -76,9 +81,12 @@ class ProblemKind:
 
     def __str__(self) -> str:
         """How many, where, and what to do about it."""
-        return (
-            f"{self.problems:,} problem{'' if self.problems == 1 else 's'}{self.extent}: {self.message} [{self.kind}]"
-        )
+        return self.line("python")
+
+    def line(self, words: Words) -> str:
+        """Return how many there are, where, and what to do about it, in the words of the reader."""
+        problems = f"{self.problems:,} problem{'' if self.problems == 1 else 's'}"
+        return f"{problems}{self.extent}: {in_words(self.message, words)} [{self.kind}]"
 
     @property
     def extent(self) -> str:
@@ -90,12 +98,12 @@ class ProblemKind:
             parts.append(counted(self.episodes, "episode", self.episodes_share, " or more" if self.or_more else ""))
         return f" in {' and '.join(parts)}" if parts else ""
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, words: Words = "python") -> Iterator[str]:
         """Yield the kind in words, the places of its first problems, and how many more; one alone in a line."""
         if self.problems == 1 and self.examples:
-            yield f"  {self.examples[0]}"
+            yield f"  {self.examples[0].line(words)}"
             return
-        yield f"  {self}"
+        yield f"  {self.line(words)}"
         for problem in self.examples:
             yield f"    {problem.where}" + (f": {problem.found}" if problem.found else "")
         if (more := self.problems - len(self.examples)) > 0:
@@ -135,7 +143,7 @@ def from_core(document: dict[str, Any], sources: Sequence[str], rows: bool, done
 def full(message: str, kind: str, done: Done) -> str:
     """Return what was expected, and how to go on."""
     how = remedy(kind, done)
-    return f"{message}; {how}" if how else message
+    return joined("; ", [message, how]) if how else message
 
 
 def kinds_of(problems: Sequence[Problem]) -> tuple[ProblemKind, ...]:

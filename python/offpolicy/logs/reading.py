@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 
 from offpolicy import _core
-from offpolicy.errors import ChangedLogError, OffPolicyError
+from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.of_files import changed_log
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Reading:
             why = f"column {other!r} had other values when it was read again"
         else:
             return
-        raise ChangedLogError(name, why)
+        raise changed_log(file=name, why=why)
 
 
 @dataclass

@@ -4,32 +4,47 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from offpolicy._util.phrase import joined, phrase
+from offpolicy._util.words import argument, given, switched_on, unread
+
 BIAS = "leaving out the episodes that have one biases the answer, unless they are missing by chance"
 MEND = "mend the column where it is made"
-UNREAD = "if the column means something else, Columns(terminal=None) or Columns(truncated=None) leaves it unread"
-TRUNCATIONS = (
-    'truncation="as-terminal" counts them as 0, "bootstrap" as the model says, "reduce-horizon" leaves such steps out '
-    "for all"
+UNREAD = phrase(
+    "if the column means something else, {terminal} or {truncated} leaves it unread",
+    terminal=unread("terminal"),
+    truncated=unread("truncated"),
 )
+ANEW = joined("; ", ["give these rows an episode id of their own, or mend the column", UNREAD])
+FOLLOWED = joined(
+    "; ", ["rows of the episode follow: give them an episode id of their own, or mend the column", UNREAD]
+)
+TRUNCATIONS = phrase(
+    '{as_terminal} counts them as 0, "bootstrap" as the model says, "reduce-horizon" leaves such steps out for all',
+    as_terminal=given("truncation", "as-terminal"),
+)
+SORT = phrase("if the rows are only out of order, {order} sorts the log", order=given("order", "any"))
 #: What helps whatever was done before.
-ALWAYS = {
+ALWAYS: dict[str, str] = {
     "negative": MEND,
     "nan": f"{MEND}; {BIAS}",
     "null": f"{MEND}; {BIAS}",
     "infinite": MEND,
     "inexact-integer": "cast the column yourself",
     "mixed-ids": "cast one",
-    "too-long": "give a larger horizon=, or filter the log to its first steps",
-    "after-terminal": f"give these rows an episode id of their own, or mend the column; {UNREAD}",
+    "too-long": phrase("give a larger {horizon}, or filter the log to its first steps", horizon=argument("horizon")),
+    "after-terminal": ANEW,
     "not-a-mark": MEND,
     "not-constant": "mend the column, or name another one",
 }
 #: What sorting does for a log, and what is left to do for one that has been sorted.
-UNTIL_SORTED = {
-    "unsorted": 'order="any" sorts the log first',
-    "reappears": 'order="any" brings its steps together if they are scattered; a file may be there twice',
-    "gap": 'if the rows are only out of order, order="any" sorts the log',
-    "first-step": 'if the rows are only out of order, order="any" sorts the log',
+UNTIL_SORTED: dict[str, str] = {
+    "unsorted": phrase("{order} sorts the log first", order=given("order", "any")),
+    "reappears": phrase(
+        "{order} brings its steps together if they are scattered; a file may be there twice",
+        order=given("order", "any"),
+    ),
+    "gap": SORT,
+    "first-step": SORT,
 }
 ONCE_SORTED = {
     "unsorted": "number the steps of each episode from 0",
@@ -58,13 +73,14 @@ def remedy(kind: str, done: Done) -> str:
     'log every step, or number the steps anew if none is missing'
     """
     if kind == "above-one":
-        return MEND if done.density else "if it is a density, say density=True"
+        return MEND if done.density else phrase("if it is a density, say {density}", density=switched_on("density"))
     if kind == "duplicate":
         if done.deduped:
             return "the two rows differ in a column that is used: keep one of them"
-        return 'dedupe="identical" drops rows that are equal in every column used'
+        dedupe = given("dedupe", "identical")
+        return phrase("{dedupe} drops rows that are equal in every column used", dedupe=dedupe)
     if kind == "truncated":
         if done.truncation is not None:
-            return f"rows of the episode follow: give them an episode id of their own, or mend the column; {UNREAD}"
-        return f"{TRUNCATIONS}; {UNREAD}"
+            return FOLLOWED
+        return joined("; ", [TRUNCATIONS, UNREAD])
     return (ONCE_SORTED if done.sorted else UNTIL_SORTED).get(kind) or ALWAYS.get(kind, "")

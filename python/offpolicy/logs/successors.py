@@ -9,16 +9,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from offpolicy._util.phrase import phrase
 from offpolicy._util.polars_calls import column, exactly
-from offpolicy.errors import MissingColumnError, WrongTypeError
+from offpolicy._util.words import given
+from offpolicy.errors.kinds.of_columns import no_end_of_episodes, wrong_type
 from offpolicy.logs.columns import Columns
 from offpolicy.protocols import States
 
 FOLLOWS, IN_ORDER, NEXT = "__offpolicy_follows__", "__offpolicy_in_order__", "__offpolicy_next_{}__"
 #: Why rows without columns of the next state must be in order.
-ORDER = (
+ORDER = phrase(
     "the log has no columns of the next state, so that the rows of an episode must come one after the other: log the "
-    'next states, or sort the log by episode and step, as order="any" does where it can be given'
+    "next states, or sort the log by episode and step, as {order} does where it can be given",
+    order=given("order", "any"),
 )
 
 
@@ -28,9 +31,7 @@ def logged_successors(states: Sequence[str], terminal: str | None, available: Co
     if not all(name in available for name in names):
         return []
     if terminal is None:
-        raise MissingColumnError(
-            "the log has the next states but no column 'terminal', which says whether an episode has ended there"
-        )
+        raise no_end_of_episodes()
     return names
 
 
@@ -49,7 +50,7 @@ class Successors:
         if logged := logged_successors(states, terminal, schema):
             assert terminal is not None
             if not (schema[terminal] == pl.Boolean or schema[terminal].is_integer()):
-                raise WrongTypeError(f"column {terminal!r} must hold true and false, not {schema[terminal]}")
+                raise wrong_type(column=repr(terminal), expected="true and false", found=schema[terminal])
             pairs = zip(logged, following, strict=True)
             moved = [column(name).alias(new) for name, new in pairs]
             return cls(

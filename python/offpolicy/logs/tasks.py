@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from offpolicy import _core
-from offpolicy.errors import StateError
+from offpolicy.errors.kinds.of_states import map_does_not_add_up, map_gave_no_bytes, map_lost_parts
 
 Progress: TypeAlias = Callable[[int], None] | None
 #: Rows of a log: index of the source, fingerprint of the file or token of the log, first row, number of rows.
@@ -88,18 +88,15 @@ def add_states(merger: _core.Merger, tasks: Sequence[Task], states: Iterable[Any
     waiting = [task.extent for task in tasks]
     for state in states:
         if not isinstance(state, bytes):
-            raise StateError(f"map= gave {type(state).__name__} for a part of the log, and not the bytes of its state")
+            raise map_gave_no_bytes(found=type(state).__name__)
         for extent in merger.add_state(state):
             if extent not in waiting:
                 twice = any(task.extent == extent for task in tasks)
                 why = "came twice" if twice else "is not among those that were asked for"
-                raise StateError(f"map= gave states that do not add up: {_part(extent, names)} {why}")
+                raise map_does_not_add_up(part=_part(extent, names), why=why)
             waiting.remove(extent)
     if waiting:
-        raise StateError(
-            f"map= gave {len(tasks) - len(waiting)} results for {len(tasks)} parts of the log: "
-            f"{_part(waiting[0], names)} is missing"
-        )
+        raise map_lost_parts(count=len(tasks) - len(waiting), tasks=len(tasks), part=_part(waiting[0], names))
 
 
 def _part(extent: Extent, names: Sequence[str]) -> str:

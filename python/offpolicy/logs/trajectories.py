@@ -23,8 +23,8 @@ from offpolicy._util import polars_calls
 from offpolicy._util.forked import check_not_forked
 from offpolicy._util.mixing import mixed
 from offpolicy._util.visible import visible
-from offpolicy.errors import TooLargeError, UsageError
-from offpolicy.evaluation.estimators import BLENDED
+from offpolicy.errors.kinds.of_logs import beyond_floats, no_values_of_trajectories
+from offpolicy.evaluation.estimators import describe
 from offpolicy.evaluation.plan import BEHAVIOR, MixedRatio, Plan, Policy, Probabilities, RatioColumn
 from offpolicy.logs.clusters import Clusters
 from offpolicy.logs.crossing import Crossing
@@ -84,23 +84,21 @@ class Samples:
 
     def _of_trajectories(self, pass_: _core.Pass, policy: str, estimator: str, baseline: float | None) -> pl.DataFrame:
         check_not_forked()
-        if estimator in BLENDED:
-            raise UsageError(
-                f"{estimator} has no values of single trajectories, of whose sums it is a blend: ask for wdr"
-            )
+        if describe(estimator).blended:
+            raise no_values_of_trajectories(estimator=estimator)
 
         def chosen(target: Policy) -> Policy:
             return replace(target, estimators=(estimator,) if target.name == policy else ())
 
         settings = self.plan.settings if baseline is None else replace(self.plan.settings, baseline=baseline)
         targets = tuple(map(chosen, self.plan.policies))
-        plan = replace(self.plan, settings=settings, policies=targets, mc=estimator == "mc", paired=False)
+        plan = replace(self.plan, settings=settings, policies=targets, mc=describe(estimator).of_behavior, paired=False)
         whole = self.scan(plan, pass_, self.normalisers)
         index = [BEHAVIOR, *(target.name for target in self.plan.policies)].index(policy)
         episodes, values = whole.values(index)
         if None in values:
             episode = episodes[values.index(None)]
-            raise TooLargeError(f"the value of episode {visible(str(episode))} is beyond the range of f64")
+            raise beyond_floats(episode=visible(str(episode)))
         return pl.DataFrame({"episode": episodes, "value": values}, strict=False)
 
     def steps(self, policy: str, *roles: str, horizon: int | None = None) -> Iterator[Steps]:

@@ -18,7 +18,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from offpolicy._util.polars_calls import naming_the_log
-from offpolicy.errors import SHOWN, BadLogError, WrongTypeError
+from offpolicy.errors import SHOWN, BadLogError
+from offpolicy.errors.kinds.of_columns import wrong_type
 from offpolicy.logs.columns import Columns, coding
 from offpolicy.logs.endings import ended
 from offpolicy.logs.problem import Problem
@@ -152,7 +153,7 @@ class _Layout:
                 wrong[name] = "true and false"
         for name, kind in wrong.items():
             hint = f": {coding(frame[name])}" if name == self.action else COUNTED if name in counted else ""
-            raise WrongTypeError(f"column {name!r} must hold {kind}, not {frame[name].dtype}{hint}")
+            raise wrong_type(column=repr(name), expected=kind, found=f"{frame[name].dtype}{hint}")
 
     def check_order(self, frame: pl.DataFrame, row: int, before: pl.DataFrame | None) -> None:
         """s' is in the next row, so that the rows of an episode must come together and in order."""

@@ -15,11 +15,13 @@ from typing import Any
 
 import polars as pl
 
-from offpolicy._util import polars_calls
+from offpolicy._util import polars_calls, words
 from offpolicy._util.interruptible import interruptible
 from offpolicy._util.polars_calls import column, exactly
 from offpolicy._util.scratch import ScratchFolder
-from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.of_arguments import not_together
+from offpolicy.errors.kinds.of_logs import one_policy_at_a_time, truncation_needs_column, truncation_needs_rewards
+from offpolicy.evaluation.estimators import RETURNS, Description, named
 from offpolicy.evaluation.plan import Plan
 from offpolicy.logs.endings import cut_off
 from offpolicy.logs.reading import Reading
@@ -28,11 +30,14 @@ from offpolicy.logs.steps import counted_from
 
 #: A column that marks the rows at which an episode was cut off.
 CUT = "__offpolicy_cut__"
-#: Estimators without a meaning then, and why.
-SENSELESS = {
-    "bootstrap": (("mc", "dr-v2"), "it does not take a model's value for the rewards that are missing"),
+#: Which estimators have no meaning then, and why.
+SENSELESS: dict[str, tuple[Callable[[Description], bool], str]] = {
+    "bootstrap": (
+        lambda about: about.of_behavior or about.model == "transitions",
+        "it does not take a model's value for the rewards that are missing",
+    ),
     "reduce-horizon": (
-        ("reg", "dr-v2", "magic"),
+        lambda about: about.model in ("value", "transitions", "blend"),
         "it counts on V̂, which is of more steps than the reduced horizon has",
     ),
 }
@@ -115,25 +120,28 @@ def check_mended(before: Reading | None, after: Reading | None, plan: Plan, name
 def _model(plan: Plan) -> tuple[str, str]:
     """The columns of Q̂ and R̂."""
     if len(plan.policies) != 1:
-        raise UsageError('truncation="bootstrap" takes one policy at a time: the last rewards are those of its model')
+        raise one_policy_at_a_time()
     (policy,) = plan.policies
     for role in ("q_hat", "r_hat"):
         if role not in policy.models:
-            raise UsageError(f'truncation="bootstrap" needs a column {role} of policy {policy.name!r}')
+            raise truncation_needs_column(role=role, policy=repr(policy.name))
     return policy.models["q_hat"], policy.models["r_hat"]
 
 
 def _without_senseless(plan: Plan, explicit: bool) -> tuple[Plan, list[str]]:
     kind = str(plan.settings.truncation)
-    senseless, why = SENSELESS[kind]
-    asked = {estimator for policy in plan.policies for estimator in policy.estimators} | ({"mc"} if plan.mc else set())
+    is_senseless, why = SENSELESS[kind]
+    senseless = named(is_senseless)
+    asked = {estimator for policy in plan.policies for estimator in policy.estimators} | (
+        {RETURNS} if plan.mc else set()
+    )
     if not (found := [estimator for estimator in senseless if estimator in asked]):
         return plan, []
     if explicit:
-        raise UsageError(f'estimator {found[0]!r} cannot be had with truncation="{kind}": {why}')
+        raise not_together(what=f"estimator {found[0]!r}", other=words.given("truncation", kind), why=why)
     for policy in plan.policies:
         plan = plan.without(policy.name, senseless)
-    return replace(plan, mc=plan.mc and "mc" not in senseless), [f"{', '.join(found)} left out: {why}"]
+    return replace(plan, mc=plan.mc and RETURNS not in senseless), [f"{', '.join(found)} left out: {why}"]
 
 
 def _extent(source: Source, plan: Plan) -> tuple[int, int]:
@@ -167,10 +175,7 @@ def _refuse_q_for_r(source: Source, ends: pl.DataFrame, keys: list[str], no_rewa
     found = interruptible(lambda _: pl.concat(pieces).collect(engine="streaming"))
     if found.height:
         episode, step = found.row(0)
-        raise UsageError(
-            f'truncation="bootstrap" needs R̂, and r_hat is Q̂ with transition_ratio = 0 on {found.height} last rows '
-            f"(episode {episode}, step {step}), where the model knows no transitions: annotate the log without domain="
-        )
+        raise truncation_needs_rewards(rows=found.height, episode=episode, step=step)
 
 
 def rewritten(source: Source, names: list[str], change: Callable[[pl.LazyFrame], pl.LazyFrame]) -> Source:

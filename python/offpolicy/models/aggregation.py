@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.of_models import cell_outside
+from offpolicy.errors.kinds.of_simulation import wrong_array
 from offpolicy.protocols import States
 
 
@@ -29,13 +30,15 @@ class ByFunction:
         """What the function says, checked."""
         found = np.asarray(self.function(states))
         if found.shape != (len(states),) or not np.issubdtype(found.dtype, np.integer):
-            raise OffPolicyError(
-                f"the aggregation must give {len(states)} whole numbers, not {found.dtype} of shape {found.shape}"
+            raise wrong_array(
+                who="the aggregation",
+                expected=f"{len(states)} whole numbers",
+                found=f"{found.dtype} of shape {found.shape}",
             )
         inside = (found >= 0) & (found < self.cells)
         if not inside.all():
             row = int(np.argmin(inside))
-            raise OffPolicyError(
-                f"row {row}: the cell of state {states[row]} is {found[row]}, not 0 to {self.cells - 1}"
+            raise cell_outside(
+                row=row, fault=f"the cell of state {states[row]} is {found[row]}, not 0 to {self.cells - 1}"
             )
         return found.astype(np.int64)

@@ -27,10 +27,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from offpolicy._util import words
 from offpolicy._util.polars_calls import naming_the_log
 from offpolicy._util.scalars import at_least_0, instance, shown, whole
 from offpolicy._util.visible import visible
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors.kinds.of_arguments import wrong_object
+from offpolicy.errors.kinds.of_models import classifier_failed, illegal_action, no_grid, one_fold_has_all
 from offpolicy.folds import MOST_FOLDS, fold_of
 from offpolicy.grid import Grid, check_table
 from offpolicy.logs.columns import ESTIMATED, SCORE, Columns
@@ -125,7 +127,11 @@ def estimate_behavior(
     if aggregate is not None:
         instance("aggregate", aggregate, Grid, "op.Grid(...)")
     if classifier is not None and not callable(getattr(classifier, "fit", None)):
-        raise UsageError(f"classifier= takes an object with fit and predict_proba, not {shown(classifier)}")
+        raise wrong_object(
+            argument=words.argument("classifier"),
+            expected="an object with fit and predict_proba",
+            found=shown(classifier),
+        )
     smoothing = at_least_0("smoothing", smoothing)
     source = open_log(log)
     query = source.as_polars()
@@ -225,9 +231,7 @@ def _smoothed(seen: Floats, legal: NDArray[np.bool_], chosen: Actions, smoothing
 def _cells(aggregate: Grid | None, domain: Setting) -> Grid:
     cells: Grid | None = getattr(domain, "grid", None) if aggregate is None else aggregate
     if cells is None:
-        raise UsageError(
-            f"domain {domain.name!r} has no grid to count in: give aggregate=, an offpolicy.Grid, or a classifier="
-        )
+        raise no_grid(name=repr(domain.name), why=" to count in", how="aggregate=, an offpolicy.Grid, or a classifier=")
     return cells
 
 
@@ -245,18 +249,17 @@ def _folded(
         if not legal.all():
             row = int(np.argmin(legal))
             where = f"episode {visible(str(batch.episodes[row]))}, step {batch.steps[row]}"
-            raise OffPolicyError(
-                f"{where}: action {batch.actions[row]} is not legal in the state {batch.states[row]}; mend the log, or "
-                "legal() of the domain"
-            )
+            raise illegal_action(where=where, action=batch.actions[row], state=batch.states[row])
         fold = part_of(batch.episodes)
         rows += np.bincount(fold, minlength=folds)
         episodes += np.bincount(fold[batch.steps == 0], minlength=folds)
         yield batch, fold
     if folds > 1 and (rows == rows.sum()).any():
-        raise OffPolicyError(
-            f"all {rows.sum()} steps are in one of {folds} folds, and none is left to estimate from: a log of so few "
-            "episodes needs folds=1"
+        raise one_fold_has_all(
+            what=f"{rows.sum()} steps are in",
+            folds=folds,
+            do="estimate from",
+            how="a log of so few episodes needs folds=1",
         )
 
 
@@ -339,7 +342,7 @@ class _Classifiers:
             try:
                 copy.fit(states[others], chosen[others])
             except ValueError as error:
-                raise OffPolicyError(f"the classifier cannot be fitted to {others.sum()} steps: {error}") from error
+                raise classifier_failed(steps=others.sum(), error=error) from error
             policies.append(FromClassifier(copy, actions))
             rows.append(int(others.sum()))
         fitted = cls(policies, rows)

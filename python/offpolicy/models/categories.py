@@ -11,7 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from offpolicy.errors import MissingColumnError, UsageError
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_columns import missing_column
+from offpolicy.errors.kinds.of_models import bad_categories, category_twice
 from offpolicy.logs.columns import Columns
 from offpolicy.logs.sources import open_log
 from offpolicy.protocols import States
@@ -37,9 +39,9 @@ class Categories:
     def __post_init__(self) -> None:
         """Refuses combinations that come twice, or of different lengths."""
         if not self.values or len({len(value) for value in self.values}) > 1:
-            raise UsageError("categories are tuples of one length, one text for each column of the state")
+            raise bad_categories()
         if len(set(self.values)) < len(self.values):
-            raise UsageError("a combination of categories is there twice")
+            raise category_twice()
 
     @classmethod
     def of(cls, log: Any, columns: Sequence[str] | Columns) -> Categories:
@@ -48,7 +50,7 @@ class Categories:
         names = list(columns.states(source.columns) if isinstance(columns, Columns) else columns)
         for name in names:
             if name not in source.columns:
-                raise MissingColumnError(f"the log has no column {name!r}")
+                raise missing_column(name=repr(name), what="", there="")
         texts = source.lazy().select(pl.col(name).cast(pl.String) for name in names)
         found = texts.unique().drop_nulls().sort(names).collect(engine="streaming")
         return cls(tuple(found.rows()))
@@ -66,7 +68,7 @@ class Categories:
         """The cell of each state."""
         width = len(self.values[0])
         if states.ndim != 2 or states.shape[1] != width:
-            raise UsageError(f"states must be an (n, {width}) array, not {states.shape}")
+            raise bad_value(name="states", expected=f"an (n, {width}) array", found=states.shape)
         other = len(self.values)
         found = (self._numbers.get(tuple(map(str, row)), other) for row in states.tolist())
         return np.fromiter(found, dtype=np.int64, count=len(states))

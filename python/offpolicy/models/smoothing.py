@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy import _core
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors.kinds.of_models import smoothing_dimensions
+from offpolicy.errors.kinds.of_simulation import values_not_finite
 from offpolicy.protocols import Floats
 
 
@@ -31,9 +32,9 @@ def smooth(array: NDArray[Any], circular: Sequence[bool] = (), bandwidth: float 
     x = np.ascontiguousarray(array, dtype=np.float64)
     around = list(circular) or [False] * x.ndim
     if not 0 < len(around) <= x.ndim:
-        raise UsageError(f"an array of {x.ndim} coordinates cannot be smoothed along {len(around)} of them")
+        raise smoothing_dimensions(dimensions=x.ndim, asked=len(around))
     if not np.isfinite(x).all():
-        raise OffPolicyError("values to smooth must be finite")
+        raise values_not_finite(what="values to smooth")
     sizes = x.shape[x.ndim - len(around) :]
     axes = [(n, "circle" if wraps else "line") for n, wraps in zip(sizes, around, strict=True)]
     return _core.kernel_smooth(x.ravel(), axes, bandwidth).reshape(x.shape)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from offpolicy.errors import UsageError
+from offpolicy.errors.hints import suggestion
+from offpolicy.errors.kinds.of_arguments import unknown_name
 from offpolicy.evaluation.plan import BEHAVIOR
-from offpolicy.logs.columns import suggestion
 from offpolicy.policies import Mixture
 from offpolicy.protocols import Domain, Policy
 
@@ -33,5 +33,5 @@ def domain_policy(domain: Domain, name: str, alpha: float | None = None) -> Poli
     else:
         known = [BEHAVIOR, *offered]
         hint = suggestion(name, known) or f"; there are {', '.join(known)}"
-        raise UsageError(f"domain {domain.name!r} has no policy {name!r}{hint}")
+        raise unknown_name(lack=f"domain {domain.name!r} has no policy", name=repr(name), hint=hint)
     return policy if alpha is None else Mixture(policy, domain.behavior, alpha)

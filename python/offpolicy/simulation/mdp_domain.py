@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offpolicy._util.probabilities import checked
-from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_simulation import not_simulated, nothing_legal, terminal_first_state
 from offpolicy.grid import Grid
 from offpolicy.policies import Legal, Uniform
 from offpolicy.protocols import Actions, Domain, Floats, Policy, States
@@ -66,14 +67,20 @@ def from_mdp(
     """
     mdp = MDP(transitions, rewards, initial, horizon, discount, terminal)
     if mdp.exact:
-        raise UsageError("a domain is simulated in floats: give its arrays as floats, and fractions to theory.MDP")
+        raise not_simulated(
+            what="a domain is simulated in floats", instead="its arrays as floats, and fractions to theory.MDP"
+        )
     if np.asarray(transitions).ndim != 3 or np.asarray(rewards).ndim == 4:
-        raise UsageError("a domain is the same at every step: give transitions (S, A, S), rewards (S, A) or (S, A, S)")
+        raise not_simulated(
+            what="a domain is the same at every step", instead="transitions (S, A, S), rewards (S, A) or (S, A, S)"
+        )
     if np.asarray(rewards).shape == (mdp.horizon, mdp.states, mdp.actions) != (mdp.states, mdp.actions, mdp.states):
-        raise UsageError("rewards that depend on the step cannot be simulated: give them as (S, A) or (S, A, S)")
+        raise not_simulated(
+            what="rewards that depend on the step cannot be simulated", instead="them as (S, A) or (S, A, S)"
+        )
     if mdp.initial[mdp.terminal].any():
         state = int(np.flatnonzero(mdp.initial * mdp.terminal)[0])
-        raise UsageError(f"initial: the terminal state {state} cannot be a first state")
+        raise terminal_first_state(state=state)
     return MDPDomain(mdp, mdp.states, name, _legal(legal, mdp), behavior)
 
 
@@ -81,9 +88,11 @@ def _legal(legal: ArrayLike | None, mdp: MDP) -> NDArray[np.bool_]:
     shape = (mdp.states, mdp.actions)
     found = np.ones(shape, dtype=bool) if legal is None else np.asarray(legal)
     if found.shape != shape or found.dtype != bool:
-        raise UsageError(f"legal must be an array of bool of shape (S, A) = {shape}, not {found.dtype} {found.shape}")
+        raise bad_value(
+            name="legal", expected=f"an array of bool of shape (S, A) = {shape}", found=f"{found.dtype} {found.shape}"
+        )
     for state in np.flatnonzero(~found.any(axis=1) & ~mdp.terminal)[:1]:
-        raise UsageError(f"legal: nothing may be done in state {state}, where an episode goes on")
+        raise nothing_legal(state=state)
     return found
 
 

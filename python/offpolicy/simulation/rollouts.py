@@ -26,7 +26,9 @@ from offpolicy._util.arrays import Actions, Floats, States, Step
 from offpolicy._util.files import whole_file
 from offpolicy._util.probabilities import TOLERANCE, checked
 from offpolicy._util.scalars import whole
-from offpolicy.errors import OffPolicyError, PluginError, UsageError
+from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_plugins import simulation_failed, wrong_domain, wrong_probabilities
 
 #: Most episodes a block, and most rows it may come to at the horizon.
 BLOCK, BLOCK_ROWS = 8192, 1 << 20
@@ -70,9 +72,9 @@ def simulate(domain: Simulator, policy: Acting, episodes: int, seed: int) -> pl.
 def blocks(domain: Simulator, policy: Acting, episodes: int, seed: int) -> Iterator[pl.DataFrame]:
     """The same log in parts of whole episodes."""
     if episodes < 1:
-        raise UsageError(f"episodes must be at least 1, not {episodes}")
+        raise bad_value(name="episodes", expected="at least 1", found=episodes)
     if seed < 0:
-        raise UsageError(f"seed must be at least 0, not {seed}")
+        raise bad_value(name="seed", expected="at least 0", found=seed)
     whole("the horizon of the domain", domain.horizon, 1)
     size = max(1, min(BLOCK, BLOCK_ROWS // domain.horizon, getattr(domain, "copies", BLOCK)))
     seeds = np.random.SeedSequence(seed)
@@ -83,9 +85,7 @@ def blocks(domain: Simulator, policy: Acting, episodes: int, seed: int) -> Itera
         except OffPolicyError:
             raise
         except Exception as error:
-            raise PluginError(
-                f"a simulation of domain {domain.name!r} failed: {type(error).__name__}: {error}"
-            ) from error
+            raise simulation_failed(name=repr(domain.name), type=type(error).__name__, error=error) from error
         yield part
 
 
@@ -138,13 +138,13 @@ def _block(domain: Simulator, policy: Acting, first: int, n: int, rng: np.random
     for t in range(domain.horizon):
         pi = policy.probabilities(states, t)
         if pi.shape != (len(states), domain.actions):
-            raise PluginError(f"the policy must give {(len(states), domain.actions)} probabilities, not {pi.shape}")
+            raise wrong_probabilities(expected=(len(states), domain.actions), found=pi.shape)
         pi = checked(pi, "the policy")
         actions: Actions = draw(pi, rng)
         next_states, rewards, done = step(running, states, actions)
         if not np.can_cast(next_states.dtype, last.dtype, "same_kind"):
             kinds = f"begins with states of {last.dtype} and goes on with {next_states.dtype}"
-            raise PluginError(f"domain {domain.name!r} {kinds}")
+            raise wrong_domain(name=repr(domain.name), fault=kinds)
         chosen = pi[np.arange(len(running)), actions]
         steps.append(_Step(running, states, actions, rewards, chosen, done))
         lengths[running] += 1

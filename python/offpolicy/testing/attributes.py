@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from offpolicy._util.scalars import as_whole
 from offpolicy.testing.faults import Faults
 
 #: Columns of a log that are not of the state.
@@ -36,7 +37,7 @@ def check_attributes(faults: Faults, domain: Any) -> bool:
     for count in ("actions", "horizon"):
         value = getattr(domain, count, None)
         faults.expect(
-            isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1,
+            (as_whole(value) or 0) >= 1,
             count,
             f"{count} is {value!r}",
             f"{count} is a whole number from 1: how many {'actions' if count == 'actions' else 'steps'} there are",

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offpolicy._util.probabilities import ROUNDING, TOLERANCE
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_theory import bad_array, beyond_range, not_probabilities
 
 Array: TypeAlias = NDArray[Any]
 Number: TypeAlias = float | Fraction
@@ -31,10 +32,10 @@ def as_array(values: ArrayLike | Fraction, exact: bool, name: str) -> Array:
     try:
         numbers = np.array(np.frompyfunc(Fraction, 1, 1)(array)) if exact else array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise UsageError(f"{name} must hold finite numbers: {error}") from None
+        raise bad_array(name=name, expected=f"hold finite numbers: {error}") from None
     if not exact and not np.isfinite(numbers).all():
         index = tuple(np.argwhere(~np.isfinite(numbers))[0])
-        raise UsageError(f"{name} must be finite, not {numbers[index]} at index {_plain(index)}")
+        raise bad_value(name=name, expected="finite", found=f"{numbers[index]} at index {_plain(index)}")
     return numbers
 
 
@@ -50,8 +51,8 @@ def as_probabilities(rows: Array, name: str, axes: Sequence[str] = ()) -> Array:
     for index in map(tuple, np.argwhere(negative | unfair)[:1]):
         at, row = _place(index, axes), rows[index]
         if negative[index]:
-            raise UsageError(f"{name}: the probabilities{at} have {float(row.min()):.6g}; each must be from 0 to 1")
-        raise UsageError(f"{name}: the probabilities{at} add to {float(row.sum()):.9g}, not 1")
+            raise not_probabilities(name=name, at=at, fault=f"have {float(row.min()):.6g}; each must be from 0 to 1")
+        raise not_probabilities(name=name, at=at, fault=f"add to {float(row.sum()):.9g}, not 1")
     put_right: Array = np.where(away > TOLERANCE, rows / total, rows)
     return put_right
 
@@ -66,9 +67,7 @@ def number(result: Any, exact: bool) -> Number:
     if exact:
         return Fraction(result)
     if not math.isfinite(result):
-        raise OffPolicyError(
-            "the result is beyond the range of floats: shorten the horizon, or give the MDP in fractions.Fraction"
-        )
+        raise beyond_range()
     return float(result)
 
 
@@ -76,9 +75,9 @@ def _numbers(values: ArrayLike | Fraction, name: str) -> Array:
     try:
         array = np.asarray(values)
     except ValueError:
-        raise UsageError(f"{name} must be an array of numbers, and not rows of different lengths") from None
+        raise bad_array(name=name, expected="be an array of numbers, and not rows of different lengths") from None
     if array.dtype.kind not in "biufO":
-        raise UsageError(f"{name} must hold numbers, not {array.dtype}")
+        raise bad_array(name=name, expected=f"hold numbers, not {array.dtype}")
     return array
 
 

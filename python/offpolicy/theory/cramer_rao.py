@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.of_theory import not_a_tree
 from offpolicy.theory.arrays import Array, Number, number, variance
 from offpolicy.theory.mdp import MDP
 from offpolicy.theory.outcome import outcome_variance
@@ -71,9 +71,7 @@ def cramer_rao_dag(mdp: MDP, behavior: ArrayLike, target: ArrayLike, unroll: boo
 def _check(kind: str, why: str | None) -> None:
     if why is not None:
         name = kind.lower()
-        raise OffPolicyError(
-            f"the MDP is no {kind}: {why}; unroll=True gives the bound of unroll_{name}(mdp), which is one"
-        )
+        raise not_a_tree(kind=kind, why=why, name=name)
 
 
 def _squared_ratios(mdp: MDP, policies: PolicyPair) -> Array:

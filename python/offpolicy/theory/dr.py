@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.of_arguments import bad_value
 from offpolicy.theory.arrays import Array, Number, as_array, number, variance
 from offpolicy.theory.mdp import MDP
 from offpolicy.theory.outcome import outcome_variance
@@ -70,7 +70,7 @@ def dr_bsl_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike, baseline: 
     """
     policies, c = ratios(mdp, behavior, target), as_array(baseline, mdp.exact, "baseline")
     if c.ndim:
-        raise UsageError(f"baseline must be one number, not an array of {c.shape}")
+        raise bad_value(name="baseline", expected="one number", found=f"an array of {c.shape}")
     annuities = [sum(mdp.discount**k for k in range(mdp.horizon - t)) for t in range(mdp.horizon)]
     guess = c * np.array(annuities, dtype=policies.rho.dtype)
     return variance_of_dr(mdp, policies, np.broadcast_to(guess[:, None, None], policies.rho.shape))

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_theory import bad_model, no_such_state, states_by_number, two_forms
 from offpolicy.mdp import check_horizon
 from offpolicy.theory.arrays import AXES, Array, Number, as_array, as_probabilities, in_fractions, number
 from offpolicy.theory.rewards import Rewards
@@ -69,7 +71,7 @@ class MDP:
     ) -> None:
         """Checks that everything fits and adds to 1."""
         if not isinstance(horizon, int | np.integer):
-            raise UsageError(f"horizon must be a whole number, not {horizon!r}")
+            raise bad_value(name="horizon", expected="a whole number", found=repr(horizon))
         check_horizon(int(horizon), float(discount))
         rewards = rewards if isinstance(rewards, Rewards) else Rewards(rewards)
         self.exact = in_fractions(transitions=transitions, rewards=rewards.mean, initial=initial, discount=discount)
@@ -85,7 +87,7 @@ class MDP:
         self.reward_variance = self._rewards(rewards.variance)
         self.initial = as_array(initial, self.exact, "initial")
         if self.initial.shape != (self.states,):
-            raise UsageError(f"initial must be ({self.states},), one for each state, not {self.initial.shape}")
+            raise bad_value(name="initial", expected=f"({self.states},), one for each state", found=self.initial.shape)
         self.initial = as_probabilities(self.initial, "initial")
 
     def policy(self, policy: ArrayLike, name: str) -> Array:
@@ -105,17 +107,19 @@ class MDP:
         try:
             p = as_array(p_hat, self.exact, "transitions")
             if p.shape[-3:] != self.transitions.shape[1:]:
-                raise UsageError(
-                    f"transitions must be {self.transitions.shape[1:]} or {self.transitions.shape}, not {p.shape}"
+                raise bad_value(
+                    name="transitions",
+                    expected=f"{self.transitions.shape[1:]} or {self.transitions.shape}",
+                    found=p.shape,
                 )
             return MDP(p, r_hat, self.initial, self.horizon, self.discount, np.flatnonzero(self.terminal))
         except UsageError as error:
-            raise UsageError(f"the model: {error}") from None
+            raise bad_model(error=error) from None
 
     def _sizes(self, p: Array) -> tuple[int, int]:
         square = p.ndim in (3, 4) and p.shape[-1] == p.shape[-3] and p.size > 0
         if not square or (p.ndim == 4 and len(p) != self.horizon):
-            raise UsageError(f"transitions must be (S, A, S), or ({self.horizon}, S, A, S), not {p.shape}")
+            raise bad_value(name="transitions", expected=f"(S, A, S), or ({self.horizon}, S, A, S)", found=p.shape)
         return p.shape[-3], p.shape[-2]
 
     def _unit(self, size: int) -> Array:
@@ -124,10 +128,10 @@ class MDP:
     def _mask(self, terminal: ArrayLike) -> Array:
         mask, numbers = np.zeros(self.states, dtype=bool), np.atleast_1d(np.asarray(terminal))
         if numbers.size and not np.issubdtype(numbers.dtype, np.integer):
-            raise UsageError(f"terminal names states by their numbers, not by {numbers.dtype}")
+            raise states_by_number(found=numbers.dtype)
         for state in numbers.astype(int).ravel():
             if not 0 <= state < self.states:
-                raise UsageError(f"the terminal state {state} is not one of 0 to {self.states - 1}")
+                raise no_such_state(what=f"the terminal state {state}", states=f"0 to {self.states - 1}")
             mask[state] = True
         return mask
 
@@ -136,10 +140,10 @@ class MDP:
         h, s, a = self.horizon, self.states, self.actions
         shapes = {(s, a): (1, s, a, 1), (s, a, s): (1, s, a, s), (h, s, a): (h, s, a, 1), (h, s, a, s): (h, s, a, s)}
         if rewards.shape == (h, s, a) == (s, a, s):
-            raise UsageError(f"rewards of {rewards.shape} may be (H, S, A) or (S, A, S): give them as (H, S, A, S)")
+            raise two_forms(shape=rewards.shape, forms="(H, S, A) or (S, A, S)")
         if rewards.shape not in shapes:
             expected = ", ".join(str(shape) for shape in shapes)
-            raise UsageError(f"rewards must be one of {expected}, not {rewards.shape}")
+            raise bad_value(name="rewards", expected=f"one of {expected}", found=rewards.shape)
         full = as_array(rewards, self.exact, "rewards").reshape(shapes[rewards.shape])
         full[:, self.terminal] = 0
         return np.broadcast_to(full, (h, s, a, s))
@@ -148,7 +152,7 @@ class MDP:
         table = as_array(values, self.exact, name)
         shape = (self.states, self.actions)
         if table.shape not in (shape, (self.horizon, *shape)):
-            raise UsageError(f"{name} must be {shape} or {(self.horizon, *shape)}, not {table.shape}")
+            raise bad_value(name=name, expected=f"{shape} or {(self.horizon, *shape)}", found=table.shape)
         return table
 
     def _each_step(self, table: Array) -> Array:

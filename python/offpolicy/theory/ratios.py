@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.of_theory import no_support
 from offpolicy.theory.arrays import Array
 from offpolicy.theory.mdp import MDP
 
@@ -33,11 +33,7 @@ def ratios(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> PolicyPair:
     here = mdp.initial > 0
     for t in range(mdp.horizon):
         for s, a in np.argwhere(unseen[t] & here[:, None])[:1]:
-            raise OffPolicyError(
-                f"at step {t} in state {s} the target takes action {a} with probability {float(pi1[t, s, a]):.6g}, and "
-                "the behaviour policy never: no log tells what follows, and no estimator is unbiased; step_is_bias "
-                "tells how far step-wise importance sampling is off"
-            )
+            raise no_support(step=t, state=s, action=a, probability=f"{float(pi1[t, s, a]):.6g}")
         here = ((pi1[t] > 0) & here[:, None]).ravel() @ (mdp.transitions[t] > 0).reshape(-1, mdp.states)
     return PolicyPair(pi0, pi1, pi1 / np.where(pi0 > 0, pi0, 1))
 

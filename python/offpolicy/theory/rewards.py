@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.of_theory import negative_variance, no_broadcast, shapes_differ
 from offpolicy.theory.arrays import as_array, as_probabilities, in_fractions
 
 
@@ -27,11 +27,11 @@ class Rewards:
         self.mean = as_array(mean, exact, "rewards")
         self.variance = as_array(variance, exact, "the variance of rewards")
         if self.variance.shape != self.mean.shape:
-            raise UsageError(
-                f"mean and variance of rewards must have one shape, not {self.mean.shape} and {self.variance.shape}"
+            raise shapes_differ(
+                what="mean and variance of rewards", axis="shape", shapes=f"{self.mean.shape} and {self.variance.shape}"
             )
         if (self.variance < 0).any():
-            raise UsageError(f"a variance of rewards is {float(self.variance.min()):.6g}; none can be below 0")
+            raise negative_variance(least=f"{float(self.variance.min()):.6g}")
 
     @classmethod
     def from_distribution(cls, values: ArrayLike, probabilities: ArrayLike) -> Rewards:
@@ -45,10 +45,12 @@ class Rewards:
         exact = in_fractions(values=values, probabilities=probabilities)
         r, p = as_array(values, exact, "values"), as_array(probabilities, exact, "probabilities")
         if not r.ndim or not p.ndim or r.shape[-1] != p.shape[-1]:
-            raise UsageError(f"values and probabilities must have one last axis, not shapes {r.shape} and {p.shape}")
+            raise shapes_differ(
+                what="values and probabilities", axis="last axis", shapes=f"shapes {r.shape} and {p.shape}"
+            )
         p = as_probabilities(p, "rewards")
         try:
             mean = (p * r).sum(axis=-1)
         except ValueError:
-            raise UsageError(f"values {r.shape} and probabilities {p.shape} do not broadcast") from None
+            raise no_broadcast(values=r.shape, probabilities=p.shape) from None
         return cls(mean, (p * (r - mean[..., None]) ** 2).sum(axis=-1))

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.of_theory import too_many_states
 from offpolicy.theory.arrays import Array
 from offpolicy.theory.mdp import MDP
 from offpolicy.theory.rewards import Rewards
@@ -94,10 +94,7 @@ def _unroll(
                     reached.append(new)
                 edges.append(((index[label], a, index[new]), (t, s, a, following)))
             if len(index) > max_states:
-                raise OffPolicyError(
-                    f"the {kind} has more than max_states={max_states} states; cramer_rao_{kind.lower()}"
-                    "(..., unroll=True) gives its bound without building it"
-                )
+                raise too_many_states(kind=kind, limit=max_states, name=kind.lower())
         steps += [t + 1] * len(reached)
         layer = reached
     labels, originals = list(index), np.array([label[-1] for label in index])

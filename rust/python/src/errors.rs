@@ -36,7 +36,7 @@ impl From<Failure> for PyErr {
         match failure {
             Failure::File(file, why) => raise("BadFileError", (file, why)),
             Failure::Changed(file, why) => raise("ChangedLogError", (file, why)),
-            Failure::Input(why) => raise("OffPolicyError", (why,)),
+            Failure::Input(why) => raise("bad_input", (why,)),
             Failure::Stream(why) => raise("UnreadableError", (why,)),
             Failure::State(why) => raise("StateError", (why,)),
             Failure::Internal(why) => raise("InternalError", (why,)),
@@ -45,12 +45,12 @@ impl From<Failure> for PyErr {
     }
 }
 
-fn raise<A>(class: &str, arguments: A) -> PyErr
+fn raise<A>(maker: &str, arguments: A) -> PyErr
 where
     A: for<'py> pyo3::call::PyCallArgs<'py>,
 {
     Python::attach(|py| {
-        let error = py.import("offpolicy.errors").and_then(|errors| errors.getattr(class)?.call1(arguments));
+        let error = py.import("offpolicy.errors").and_then(|errors| errors.getattr(maker)?.call1(arguments));
         error.map_or_else(|error| error, PyErr::from_value)
     })
 }

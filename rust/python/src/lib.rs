@@ -3,6 +3,7 @@
 
 mod columns;
 mod errors;
+mod estimators;
 mod identity;
 mod imported;
 mod job;
@@ -30,6 +31,8 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::quiet_guarded_panics();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<estimators::EstimatorInfo>()?;
+    module.add_function(wrap_pyfunction!(estimators::estimators, module)?)?;
     module.add_class::<spec::Pass>()?;
     module.add_class::<spec::PolicySpec>()?;
     module.add_class::<spec::Spec>()?;

@@ -20,9 +20,9 @@ LONG = "a-policy-with-a-name-that-is-far-too-long-for-a-narrow-table"
 def at_80(monkeypatch):
     """What is shown at a terminal with 80 columns, line by line."""
     console = Console(width=80, force_terminal=True, color_system=None, record=True, highlight=False, markup=False)
-    monkeypatch.setattr(show, "stdout", lambda: console)
     for module in ("show_improvement", "show_reproduction"):
         monkeypatch.setattr(f"offpolicy.cli.{module}.stdout", lambda: console)
+    monkeypatch.setattr(show, "stdout", lambda: console)  # last: the modules above take it when they are imported
     return lambda: console.export_text(clear=False).splitlines()
 
 

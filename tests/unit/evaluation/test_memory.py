@@ -226,4 +226,11 @@ def test_the_command_line_has_the_limit_too(tmp_path):
     assert offpolicy("evaluate", log, "--memory", "1GB", "--json").code == 0
     refused = offpolicy("evaluate", log, "--memory", "1kB")
     assert refused.code == 1
-    assert "memory= allows 1 kB" in " ".join(refused.err.split())
+    assert "--memory allows 1 kB" in " ".join(refused.err.split())
+
+
+def test_bytes_may_be_a_number_of_any_library_and_no_truth_value():
+    assert memory.limit(np.int64(1000)) == 1000
+    for nonsense in (True, np.bool_(True), 1000.0):
+        with pytest.raises(op.UsageError, match="memory= takes a number of bytes"):
+            memory.limit(nonsense)

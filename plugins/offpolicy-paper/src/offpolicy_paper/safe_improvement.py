@@ -30,6 +30,7 @@ import numpy as np
 import polars as pl
 from offpolicy.annotation.annotate import annotate
 from offpolicy.drivers.mixtures import ALPHAS, SPLITS
+from offpolicy.drivers.split_log import Sides
 from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.evaluate import evaluate
@@ -41,7 +42,7 @@ from offpolicy.extensions import plugins
 from offpolicy.logs.columns import Columns, PolicyColumns
 from offpolicy.models.tabulation import exact_table
 from offpolicy.policies import Mixture
-from offpolicy.protocols import Domain, Floats, ModelFitter, Policy, values_of
+from offpolicy.protocols import Domain, Floats, ModelFitter, Policy
 
 from offpolicy_paper.mountain_car import rolled, spread_starts
 from offpolicy_paper.splits import with_ratios
@@ -130,8 +131,8 @@ class SafeImprovement:
         policies: dict[str, list[Policy]] = {panel: [] for panel in PANELS}
         parts: dict[tuple[str, str, str], list[Floats]] = {key: [] for key in product(RULES, PANELS, ESTIMATORS)}
         for fraction in SPLITS:
-            train, test = cut(data, round(fraction * size))
-            model = self.fitter.fit(train, self.domain)
+            sides = Sides(*cut(data, round(fraction * size)), self.domain, threads=1)
+            model, test = sides.fit(self.fitter), sides.test
             mixed: list[Policy] = []
             for panel, maximize in PANELS.items():
                 best = model.optimal_policy(maximize=maximize)
@@ -139,10 +140,10 @@ class SafeImprovement:
                 policies[panel] += [Mixture(best, self.domain.behavior, alpha) for alpha in ALPHAS]
                 mixed += policies[panel][-len(ALPHAS) :]
             names = [f"{panel} {alpha}" for panel in PANELS for alpha in ALPHAS]
-            values = values_of(model, mixed, self.domain.horizon, self.domain.discount)
+            values = sides.values(model, mixed)
             columns = [PolicyColumns(ratio=name, q_hat=f"q {name}", v_hat=f"v {name}") for name in names]
             into = [replace(one, ratio=None) for one in columns]
-            test = annotate(test, model=values, columns=Columns.of(self.domain), into=into, threads=1)
+            test = replace(sides, test=test).annotated(into, values=values)
             ev = evaluate(
                 test,
                 estimators=ESTIMATORS,

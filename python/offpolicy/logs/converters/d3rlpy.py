@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors.kinds.of_converters import episode_without_steps, wrong_data
+from offpolicy.errors.kinds.of_logs import empty_log
 from offpolicy.logs.converters.tables import (
     Array,
     actions_of,
@@ -75,7 +76,7 @@ def from_d3rlpy(
     }
     ends = np.flatnonzero(terminal | cut)
     if not n:
-        raise OffPolicyError("there is no step")
+        raise empty_log(what="there is no step")
     if not len(ends) or ends[-1] != n - 1:
         ends = np.append(ends, n - 1)  # the data stop inside an episode
     lengths = np.diff(ends, prepend=-1).tolist()
@@ -89,10 +90,10 @@ def _from_buffer(
     episodes = getattr(buffer, "episodes", buffer)
     if isinstance(episodes, str | bytes) or not isinstance(episodes, Iterable):
         kinds = "a ReplayBuffer, a sequence of Episodes or a mapping of arrays"
-        raise UsageError(f"d3rlpy's data are {kinds}, not {type(buffer).__name__}")
+        raise wrong_data(library="d3rlpy", expected=kinds, found=type(buffer).__name__)
     parts = [_episode(each, f"episode {number}", behavior_prob) for number, each in enumerate(episodes)]
     if not parts:
-        raise OffPolicyError("there is no episode")
+        raise empty_log(what="there is no episode")
     return make_log(range(len(parts)), [len(part["reward"]) for part in parts], stacked(parts), horizon, state_columns)
 
 
@@ -100,7 +101,7 @@ def _episode(episode: Any, who: str, behavior_prob: str | None) -> dict[str, Arr
     rewards = np.asarray(entry(episode, "rewards", who), dtype=float).reshape(-1)
     steps = len(rewards)
     if not steps:
-        raise UsageError(f"{who} has no step")
+        raise episode_without_steps(who=who)
     observed = entry(episode, "observations", who)
     parts = tuple(observed) if isinstance(observed, list) else observed  # observations of several arrays
     (ended,) = flags_of([entry(episode, "terminated", who)], f"{who}: terminated", 1)

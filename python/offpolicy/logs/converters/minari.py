@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from offpolicy._util.visible import visible
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors.kinds.of_converters import episode_without_steps, goes_on_after_its_end, id_of_several
+from offpolicy.errors.kinds.of_logs import empty_log
 from offpolicy.logs.converters.tables import (
     Array,
     actions_of,
@@ -68,9 +69,9 @@ def from_episodes(
         ids.append(number if found is None else found)
         parts.append(_episode(episode, f"episode {visible(str(ids[-1]))}", behavior_prob))
     if not parts:
-        raise OffPolicyError("there is no episode")
+        raise empty_log(what="there is no episode")
     if len(set(ids)) < len(ids):
-        raise UsageError(f"the id {next(i for i in ids if ids.count(i) > 1)} belongs to several episodes")
+        raise id_of_several(episode=next(i for i in ids if ids.count(i) > 1))
     return make_log(ids, [len(part["reward"]) for part in parts], stacked(parts), horizon, state_columns)
 
 
@@ -78,13 +79,13 @@ def _episode(episode: Any, who: str, behavior_prob: str | None) -> dict[str, Arr
     rewards = np.asarray(entry(episode, "rewards", who), dtype=float).reshape(-1)
     steps = len(rewards)
     if not steps:
-        raise UsageError(f"{who} has no step")
+        raise episode_without_steps(who=who)
     observed = states_of(entry(episode, "observations", who), f"{who}: observations", steps + 1)
     terminal = flags_of(entry(episode, "terminations", who), f"{who}: terminations", steps)
     cut = flags_of(entry(episode, "truncations", who), f"{who}: truncations", steps)
     early = np.flatnonzero((terminal | cut)[:-1])
     if len(early):
-        raise UsageError(f"{who} ends at step {early[0]} and goes on to step {steps - 1}: make it two episodes")
+        raise goes_on_after_its_end(who=who, step=early[0], last=steps - 1)
     return {
         **{name: values[:-1] for name, values in observed.items()},
         "action": actions_of(entry(episode, "actions", who), f"{who}: actions", steps),

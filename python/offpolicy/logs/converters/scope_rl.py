@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors.kinds.of_converters import continuous_actions, no_trajectories
+from offpolicy.errors.kinds.of_logs import empty_log
 from offpolicy.logs.converters.tables import (
     actions_of,
     column_of,
@@ -43,10 +44,10 @@ def from_scope_rl(dataset: Any, *, state_columns: Sequence[str] | None = None) -
         pooled: pl.DataFrame = pool(_each(dataset, state_columns))
         return pooled
     if entry(dataset, "action_type", required=False) == "continuous":
-        raise UsageError("the dataset has continuous actions: only discrete ones can be converted")
+        raise continuous_actions(what="the dataset has continuous actions", actions="ones", done="converted")
     count, horizon = (int(entry(dataset, key)) for key in ("n_trajectories", "step_per_trajectory"))
     if count < 1 or horizon < 1:
-        raise UsageError(f"{count} trajectories of {horizon} steps are no log")
+        raise no_trajectories(count=count, horizon=horizon)
     n = count * horizon
     states = states_of(entry(dataset, "state"), "state", n)
     done, time_up = (flags_of(entry(dataset, key), key, n) for key in ("done", "terminal"))
@@ -74,5 +75,5 @@ def _each(datasets: Any, state_columns: Sequence[str] | None) -> dict[str, pl.Da
         for number in range(counts[name])
     }
     if not logs:
-        raise OffPolicyError("there is no dataset")
+        raise empty_log(what="there is no dataset")
     return logs

@@ -9,7 +9,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from offpolicy.errors import MissingColumnError, UsageError
+from offpolicy.errors.kinds.of_columns import key_missing
+from offpolicy.errors.kinds.of_converters import (
+    continuous_actions,
+    different_columns,
+    longer_than_horizon,
+    names_of_the_state,
+    wrong_entries,
+)
 
 Array: TypeAlias = NDArray[Any]
 
@@ -24,7 +31,7 @@ def make_log(
     """Return the frame; the last row of an episode that has not ended is `truncated` too, whatever the horizon."""
     longest = max(lengths)
     if horizon is not None and horizon < longest:
-        raise UsageError(f"an episode has {longest} steps, more than the horizon of {horizon}")
+        raise longer_than_horizon(longest=longest, horizon=horizon)
     ends = np.cumsum(lengths) - 1
     truncated = columns.get("truncated", np.zeros(sum(lengths), dtype=bool)).copy()
     truncated[ends] |= ~columns["terminal"][ends]
@@ -42,7 +49,7 @@ def stacked(episodes: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
     """Return the columns of several episodes, one after the other."""
     names = {tuple(episode) for episode in episodes}
     if len(names) > 1:
-        raise UsageError(f"episodes have different columns: {' and '.join(str(list(each)) for each in sorted(names))}")
+        raise different_columns(columns=" and ".join(str(list(each)) for each in sorted(names)))
     return {name: np.concatenate([episode[name] for episode in episodes]) for name in episodes[0]}
 
 
@@ -51,7 +58,7 @@ def _named(frame: pl.DataFrame, state_columns: Sequence[str] | None) -> pl.DataF
         return frame
     found = [name for name in frame.columns if name == "state" or name.startswith("state_")]
     if len(found) != len(state_columns):
-        raise UsageError(f"the state has {len(found)} columns, and state_columns has {len(state_columns)} names")
+        raise names_of_the_state(count=len(found), names=len(state_columns))
     renamed = dict(zip(found, state_columns, strict=True))
     following = {f"next_{old}": f"next_{new}" for old, new in renamed.items()}
     return frame.rename({**renamed, **following}, strict=False)
@@ -61,7 +68,7 @@ def entry(data: Any, key: str, who: str = "the dataset", required: bool = True) 
     """An entry of a mapping, or an attribute of an object."""
     found = data.get(key) if isinstance(data, Mapping) else getattr(data, key, None)
     if found is None and required:
-        raise MissingColumnError(f"{who} has no {key!r}")
+        raise key_missing(who=f"{who} has", key=repr(key), where="")
     return found
 
 
@@ -70,7 +77,7 @@ def states_of(observations: Any, who: str, n: int | None = None) -> dict[str, Ar
     columns = dict(_leaves(observations, ("state",), who))
     for name, values in columns.items():
         if n is not None and len(values) != n:
-            raise UsageError(f"{who}: there must be {n} of them, not {len(values)} (column {name!r})")
+            raise wrong_entries(who=who, fault=f"there must be {n} of them, not {len(values)} (column {name!r})")
     return columns
 
 
@@ -93,9 +100,9 @@ def _array(values: Any, who: str) -> Array:
     try:
         found = np.asarray(values)
     except ValueError as error:
-        raise UsageError(f"{who}: these are no array: {error}") from None
+        raise wrong_entries(who=who, fault=f"these are no array: {error}") from None
     if found.dtype.kind not in "biuf":
-        raise UsageError(f"{who}: there must be numbers, not {found.dtype}")
+        raise wrong_entries(who=who, fault=f"there must be numbers, not {found.dtype}")
     return found
 
 
@@ -103,7 +110,9 @@ def column_of(values: Any, who: str, n: int) -> Array:
     """n numbers, from an array of (n,), (n, 1) or, trajectory by trajectory, (m, n / m)."""
     found = _array(values, who)
     if found.size != n:
-        raise UsageError(f"{who}: there must be {n} numbers, one a step, not an array of shape {found.shape}")
+        raise wrong_entries(
+            who=who, fault=f"there must be {n} numbers, one a step, not an array of shape {found.shape}"
+        )
     return found.reshape(-1)
 
 
@@ -111,7 +120,7 @@ def flags_of(values: Any, who: str, n: int) -> NDArray[np.bool_]:
     """Return n flags, from booleans or from 0 and 1."""
     found = column_of(values, who, n)
     if not np.isin(found, (0, 1)).all():
-        raise UsageError(f"{who}: there must be true and false, or 1 and 0")
+        raise wrong_entries(who=who, fault="there must be true and false, or 1 and 0")
     return found.astype(bool)
 
 
@@ -120,7 +129,7 @@ def actions_of(values: Any, who: str, n: int) -> NDArray[np.int64]:
     found = column_of(values, who, n)
     whole = found.astype(np.int64)
     if not (whole == found).all() or (whole < 0).any():
-        raise UsageError(f"{who}: only discrete actions 0, 1, 2, … can be converted")
+        raise continuous_actions(what=who, actions="actions 0, 1, 2, …", done="converted")
     return whole
 
 
@@ -132,7 +141,7 @@ def propensities_of(data: Any, key: str | None, n: int, who: str) -> dict[str, A
     told = infos.get(key) if isinstance(infos, Mapping) else None
     found = entry(data, key, required=False) if told is None else told
     if found is None:
-        raise MissingColumnError(f"{who}there is no {key!r}, in infos or beside them")
+        raise key_missing(who=f"{who}there is", key=repr(key), where=", in infos or beside them")
     values = _array(found, f"{who}{key}").reshape(-1)
     after_reset = values[1:] if told is not None and len(values) == n + 1 else values
     return {"behavior_prob": column_of(after_reset, f"{who}{key}", n).astype(float)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.of_files import not_a_log
 from offpolicy.logs.sources.frame import FrameSource
 from offpolicy.logs.sources.parquet import ParquetSource
 from offpolicy.logs.sources.query import StreamSource
@@ -35,6 +35,4 @@ def open_log(log: Any) -> Source:
     for kind in KINDS:
         if (source := kind.of(log)) is not None:
             return source
-    raise UsageError(
-        f"a log is a Polars frame, a Parquet path, or an object with __arrow_c_stream__, not {type(log).__name__}"
-    )
+    raise not_a_log(found=type(log).__name__)

@@ -10,7 +10,8 @@ import polars as pl
 from offpolicy import _core
 from offpolicy._util import polars_calls
 from offpolicy._util.forked import check_not_forked
-from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.of_columns import column_twice
+from offpolicy.errors.kinds.of_files import needs_pyarrow, unreadable_frame
 from offpolicy.logs import tasks
 from offpolicy.logs.sources.source import Source
 
@@ -79,8 +80,8 @@ def _frame(table: Any) -> pl.DataFrame:
             table.validate(full=True)
         return pl.DataFrame(table)
     except pl.exceptions.DuplicateError as error:
-        raise UsageError(f"the log has a column name twice: {error}") from None
+        raise column_twice(what=f"a column name twice: {error}") from None
     except ImportError:
-        raise UsageError("a pandas frame with texts is read through pyarrow: pip install pyarrow") from None
+        raise needs_pyarrow() from None
     except (TypeError, ValueError) as error:  # pyarrow's, on columns of mixed objects
-        raise UsageError(f"the frame cannot be read: {error}") from None
+        raise unreadable_frame(why=error) from None

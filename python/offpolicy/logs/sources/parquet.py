@@ -15,6 +15,7 @@ from offpolicy._util import polars_calls
 from offpolicy._util.forked import check_not_forked
 from offpolicy._util.scratch import ScratchFolder
 from offpolicy.errors import BadFileError, OffPolicyError
+from offpolicy.errors.kinds.of_files import missing_in_file, no_file, not_regular, types_of_files
 from offpolicy.logs import tasks
 from offpolicy.logs.sources.paths import files_of
 from offpolicy.logs.sources.source import Source
@@ -151,7 +152,7 @@ class ParquetSource(Source):
             for name in names:
                 if name not in columns:
                     owner = next(file for file, theirs in self.columns_of.items() if name in theirs)
-                    raise BadFileError(path, f"it has no column {name!r}, which {owner} has")
+                    raise missing_in_file(file=path, column=repr(name), owner=owner)
 
     def files(self) -> list[dict[str, Any]]:
         """Name, size and rows of each file."""
@@ -163,9 +164,9 @@ class ParquetSource(Source):
 
 def _check_file(path: str) -> None:
     if not Path(path).exists():
-        raise BadFileError(path, "no such file")
+        raise no_file(file=path, what="such file")
     if not Path(path).is_file():
-        raise BadFileError(path, "it is no regular file, and Parquet is not read front to back: copy it to one first")
+        raise not_regular(file=path)
 
 
 def _cut(groups: Sequence[int]) -> Iterator[tuple[list[int], int, int]]:
@@ -188,7 +189,6 @@ def _common_types(paths: Sequence[str], scans: Sequence[pl.LazyFrame]) -> pl.Sch
         for name, found in scan.collect_schema().items():
             wider = polars_calls.common_type(common[name], found)
             if wider is None:
-                why = f"column {name!r} is {found} here and {first[name]} in {paths[0]}; no type holds both"
-                raise BadFileError(path, why)
+                raise types_of_files(file=path, column=repr(name), found=found, first=first[name], other=paths[0])
             common[name] = wider
     return common

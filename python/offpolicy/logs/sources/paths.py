@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from offpolicy.errors import BadFileError, UsageError
+from offpolicy.errors.kinds.of_files import no_file, no_paths, not_parquet, not_paths
 
 #: What reads other files, by their endings.
 READERS = {".csv": "pl.scan_csv", ".tsv": "pl.scan_csv", ".jsonl": "pl.scan_ndjson", ".ndjson": "pl.scan_ndjson"}
@@ -18,23 +18,23 @@ def files_of(paths: Iterable[Any]) -> list[str]:
     found: list[str] = []
     for item in paths:
         if not isinstance(item, str | Path):
-            raise UsageError(f"a list of logs holds paths, not {type(item).__name__}")
+            raise not_paths(found=type(item).__name__)
         path = str(item)
         if Path(path).is_dir():
             inside = sorted(str(file) for file in Path(path).rglob("*.parquet"))
             if not inside:
-                raise BadFileError(path, "no *.parquet file in this folder")
+                raise no_file(file=path, what="*.parquet file in this folder")
             found += inside
         elif not Path(path).exists() and glob.has_magic(path):
             matches = sorted(glob.glob(path, recursive=True))
             if not matches:
-                raise BadFileError(path, "no file matches")
+                raise no_file(file=path, what="file matches")
             found += matches
         else:
             found.append(path)
     for path in found:
         if (reader := READERS.get(Path(path).suffix.lower())) is not None:
-            raise BadFileError(path, f"a log is Parquet: other files go through Polars, op.evaluate({reader}(...))")
+            raise not_parquet(file=path, reader=reader)
     if not found:
-        raise UsageError("the list of paths is empty")
+        raise no_paths()
     return found

@@ -11,7 +11,8 @@ import polars as pl
 from offpolicy import _core
 from offpolicy._util import polars_calls
 from offpolicy._util.forked import check_not_forked
-from offpolicy.errors import BadFileError, OffPolicyError, UnreadableError
+from offpolicy.errors import OffPolicyError, UnreadableError
+from offpolicy.errors.kinds.of_files import unreadable_file
 from offpolicy.logs.sources.source import Source
 from offpolicy.logs.tasks import FrameTask, Progress, Task
 
@@ -71,7 +72,7 @@ class StreamSource(Source):
     def in_users_terms(self, error: OffPolicyError) -> OffPolicyError:
         """Return an error that says no more than that a query failed with the names of its files."""
         if isinstance(error, UnreadableError):
-            return BadFileError(polars_calls.query_name(self.query), str(error))
+            return unreadable_file(file=polars_calls.query_name(self.query), why=str(error))
         return error
 
     def _selected(self, names: list[str]) -> pl.LazyFrame:
@@ -84,4 +85,4 @@ def naming(query: pl.LazyFrame) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise BadFileError(polars_calls.query_name(query), str(error).splitlines()[0]) from None
+        raise unreadable_file(file=polars_calls.query_name(query), why=str(error).splitlines()[0]) from None

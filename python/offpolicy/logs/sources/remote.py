@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from offpolicy.errors import BadFileError
+from offpolicy.errors.kinds.of_files import out_of_reach
 from offpolicy.logs.sources.query import StreamSource
 from offpolicy.logs.sources.source import Source, several
 
@@ -34,5 +35,4 @@ class RemoteSource(StreamSource):
                 return cls(name, pl.scan_parquet(addresses))
         except (OSError, pl.exceptions.PolarsError, BadFileError) as error:
             why = str(error).partition("\n")[0]
-            how = "copy it to this machine, or give pl.scan_parquet(..., storage_options=...)"
-            raise BadFileError(name, f"it cannot be read from here ({why}); {how}") from None
+            raise out_of_reach(file=name, why=why) from None

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_models import episode_ends, no_such_feature
 from offpolicy.logs.transitions import Transitions, transitions
 from offpolicy.models.fitters.linear import LeastSquares, LinearReward
 from offpolicy.models.fitters.marginals import Marginals, MoveCounts
@@ -51,11 +52,11 @@ class Factored:
         """Refuses numbers without a meaning."""
         for name in ("particles", "width"):
             if getattr(self, name) < 1:
-                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
+                raise bad_value(name=name, expected="at least 1", found=getattr(self, name))
         if self.unseen not in ("pool", "stay"):
-            raise UsageError(f"unseen must be 'pool' or 'stay', not {self.unseen!r}")
+            raise bad_value(name="unseen", expected="'pool' or 'stay'", found=repr(self.unseen))
         if self.seed < 0:
-            raise UsageError(f"seed must be 0 or more, not {self.seed}")
+            raise bad_value(name="seed", expected="0 or more", found=self.seed)
 
     def fit(self, log: Any, domain: Setting) -> FactoredModel:
         """Counts the moves and solves for the rewards."""
@@ -86,7 +87,7 @@ class Factored:
         chosen = columns if self.reward_features is None else self.reward_features
         for feature in chosen:
             if feature not in columns and feature not in range(len(columns)):
-                raise UsageError(f"reward_features: there is no {feature!r} among the state columns {columns}")
+                raise no_such_feature(name="reward_features", feature=repr(feature), columns=columns)
         return [columns.index(f) if isinstance(f, str) else int(f) for f in chosen]
 
 
@@ -138,14 +139,11 @@ class FactoredModel:
 
     def _layers(self, policies: Sequence[Policy], horizon: int) -> Layers:
         if horizon < 1:
-            raise UsageError(f"horizon must be at least 1, not {horizon}")
+            raise bad_value(name="horizon", expected="at least 1", found=horizon)
         return Layers.build(self.particles, self.first, policies, horizon, self.fitter.width)
 
 
 def _refuse_an_end(batch: Transitions) -> None:
     if batch.terminal.any():
         row = int(np.argmax(batch.terminal))
-        raise OffPolicyError(
-            f"episode {batch.episodes[row]!r} ends at step {batch.steps[row]}: a factored model has no states that end "
-            "an episode; use 'tabular', 'kernel' or 'fqe', or a column of the state that says so and earns no reward"
-        )
+        raise episode_ends(episode=repr(batch.episodes[row]), step=batch.steps[row])

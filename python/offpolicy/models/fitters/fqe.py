@@ -19,7 +19,10 @@ from typing import Any
 import numpy as np
 
 from offpolicy._util.optional import imported
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_logs import empty_log
+from offpolicy.errors.kinds.of_models import not_a_regressor
+from offpolicy.errors.kinds.of_simulation import steps_outside_table
 from offpolicy.logs.columns import Columns
 from offpolicy.logs.transitions import Transitions, transitions
 from offpolicy.models.fitters.q_function import ACTIONS, QFunction
@@ -70,17 +73,19 @@ class Fqe:
     def __post_init__(self) -> None:
         """Refuses what no model can be fitted with."""
         if self.actions not in ACTIONS:
-            raise UsageError(f"actions must be one of {', '.join(map(repr, ACTIONS))}, not {self.actions!r}")
+            raise bad_value(
+                name="actions", expected=f"one of {', '.join(map(repr, ACTIONS))}", found=repr(self.actions)
+            )
         if self.iterations is not None and self.iterations < 1:
-            raise UsageError(f"iterations must be at least 1, not {self.iterations}")
+            raise bad_value(name="iterations", expected="at least 1", found=self.iterations)
         if self.regressor is not None and not all(hasattr(self.regressor, name) for name in ("fit", "predict")):
-            raise UsageError(f"a regressor has fit and predict, and this {type(self.regressor).__name__} has not")
+            raise not_a_regressor(found=type(self.regressor).__name__)
 
     def fit(self, log: object, domain: Setting) -> FqeModel:
         """Reads the steps, and fits the reward; a policy's values are fitted when they are asked for."""
         batches = list(transitions(log, domain, self.columns))
         if not any(len(batch.rewards) for batch in batches):
-            raise OffPolicyError("the log has no step to fit a model to")
+            raise empty_log(what="the log has no step to fit a model to")
         steps = _Steps(batches)
         model = QFunction(self._regressor(), self.actions, domain)
         reward = model.fitted(steps.states, steps.actions, steps.rewards, unseen=domain.reward_range[0])
@@ -152,7 +157,7 @@ class FqeModel:
         """Q̂¹, …, Q̂ᴴ, or the last of them alone; a step whose next state is not known has only a reward to tell."""
         steps, low = self.steps, self.domain.reward_range[0]
         if horizon > 1 and not steps.known.any():
-            raise OffPolicyError("no step of the log tells where it led: values beyond one step cannot be fitted")
+            raise empty_log(what="no step of the log tells where it led: values beyond one step cannot be fitted")
         q, found, worst = self.reward, [self.reward], low
         for h in range(2, horizon + 1):
             worst = low + discount * worst
@@ -192,7 +197,9 @@ class FqeValues:
     def _by_step(self, states: States, step: Step, value: Callable[[QFunction, Any], Floats]) -> Floats:
         steps = np.broadcast_to(np.asarray(step), len(states))
         if ((steps < 0) | (steps >= self.horizon)).any():
-            raise OffPolicyError(f"the values are of steps 0 to {self.horizon - 1}, not {steps.min()} to {steps.max()}")
+            raise steps_outside_table(
+                what="the values are of", last=self.horizon - 1, but="not", lowest=steps.min(), highest=steps.max()
+            )
         found = np.zeros(len(states))
         for t in np.unique(steps):
             rows = np.flatnonzero(steps == t)

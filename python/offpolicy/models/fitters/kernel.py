@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy import _core
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors.kinds.of_arguments import bad_value, outside_range
+from offpolicy.errors.kinds.of_models import no_grid, unknown_layout, values_do_not_settle, wrong_number_of_actions
 from offpolicy.grid import Grid
 from offpolicy.logs.transitions import transitions
 from offpolicy.models.beside import questions_together
@@ -67,13 +68,13 @@ class Kernel:
         """Counts the log's transitions in one pass."""
         grid = self.grid or getattr(domain, "grid", None)
         if grid is None:
-            raise UsageError(f"domain {domain.name!r} has no grid: give one, Kernel(grid=op.Grid(...))")
+            raise no_grid(name=repr(domain.name), why="", how="one, Kernel(grid=op.Grid(...))")
         kind = self.actions or getattr(domain, "action_axis", "apart")
         if kind not in AXES:
-            raise UsageError(f"actions must lie in one of {', '.join(AXES)}, not {kind!r}")
+            raise unknown_layout(known=", ".join(AXES), found=repr(kind))
         unseen = domain.reward_range[0] if self.unseen_reward is None else self.unseen_reward
         if not np.isfinite(unseen):
-            raise UsageError(f"the reward of unseen pairs must be finite, not {unseen}: give unseen_reward")
+            raise bad_value(name="the reward of unseen pairs", expected="finite", found=f"{unseen}: give unseen_reward")
         axes = [(n, "circle" if wraps else "line") for n, wraps in zip(grid.size, grid.circular, strict=True)]
         counts = _Counts.of(log, domain, grid)
         seen = (counts.count, counts.reward, counts.known, *counts.successors())
@@ -97,10 +98,10 @@ class KernelModel:
     def values_of(self, policies: Sequence[Policy], horizon: int, discount: float) -> list[KernelValues]:
         """Those of several policies at once, which costs less than one after the other."""
         if horizon < 1:
-            raise UsageError(f"horizon must be at least 1, not {horizon}")
+            raise bad_value(name="horizon", expected="at least 1", found=horizon)
         flat = [table_at(policy, self._states, horizon).ravel() for policy in policies]
         if any(len(table) not in (self.r_hat.size, self.r_hat.size * horizon) for table in flat):
-            raise OffPolicyError(f"a policy of this model must give {self._domain.actions} probabilities a state")
+            raise wrong_number_of_actions(actions=self._domain.actions)
         together = _Together(self._core, flat, horizon, discount)
         closer = [looks_closer(policy, self.grid, self._domain.actions) for policy in policies]
         return [
@@ -116,9 +117,7 @@ class KernelModel:
         legal, discount = self._domain.legal(self._states), self._domain.discount
         best = self._core.optimal_actions(legal.ravel(), discount, maximize, TOLERANCE)
         if best is None:
-            raise OffPolicyError(
-                f"values with discount {discount} do not settle: a policy may never end; use less than 1"
-            )
+            raise values_do_not_settle(discount=discount)
         return TabularPolicy(np.eye(self._domain.actions)[best], self.grid)
 
 
@@ -209,7 +208,7 @@ class KernelValues:
         n = self.model.r_hat.shape[1]
         actions = np.asarray(actions)
         if len(actions) and (actions.min() < 0 or actions.max() >= n):
-            raise OffPolicyError(f"actions must be from 0 to {n - 1}, not {actions.min()} to {actions.max()}")
+            raise outside_range(name="actions", low="0", high=n - 1, lowest=actions.min(), highest=actions.max())
         pairs: NDArray[np.uint32] = (self.model.grid.index(states) * n + actions).astype(np.uint32)
         return pairs
 
@@ -217,8 +216,8 @@ class KernelValues:
         horizon = self.together.horizon
         steps = np.broadcast_to(np.asarray(step, dtype=np.int64), n)
         if n and (steps.min() < 0 or steps.max() > horizon):
-            raise OffPolicyError(
-                f"steps must be from 0 to the horizon of {horizon}, not {steps.min()} to {steps.max()}"
+            raise outside_range(
+                name="steps", low="0", high=f"the horizon of {horizon}", lowest=steps.min(), highest=steps.max()
             )
         return horizon - steps
 

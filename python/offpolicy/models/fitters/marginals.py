@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy import _core
-from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.of_logs import empty_log
 from offpolicy.protocols import Actions, Floats, States
 
 #: A state as the numbers of its features' values: (n, k).
@@ -126,7 +126,7 @@ class MoveCounts:
     def marginals(self, actions: int, unseen: str = "pool") -> Marginals:
         """The tables of all that was counted; an `unseen` value may "pool" the actions or "stay"."""
         if not self.moves or not all(self.moves):
-            raise OffPolicyError("there is no transition to count: the log is empty, or no next state is known")
+            raise empty_log(what="there is no transition to count: the log is empty, or no next state is known")
         values, spread, tables, seen = [], [], [], []
         for a, x, y, count in (_tally(*_joined(moves)) for moves in self.moves):
             known = np.unique(np.concatenate([x, y]))

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy import _core
-from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.of_arguments import bad_value
 from offpolicy.models.fitters.linear import LinearReward
 from offpolicy.models.fitters.marginals import Marginals, Numbers
 from offpolicy.policies import probabilities_of
@@ -215,7 +215,9 @@ class ParticleValues:
     def _by_step(self, n: int, step: Step) -> list[tuple[int, NDArray[np.intp]]]:
         steps = np.broadcast_to(step, n)
         if n and (steps.min() < 0 or steps.max() >= self.horizon):
-            raise UsageError(f"step must be from 0 to {self.horizon - 1}, not {steps.min()} to {steps.max()}")
+            raise bad_value(
+                name="step", expected=f"from 0 to {self.horizon - 1}", found=f"{steps.min()} to {steps.max()}"
+            )
         return [(int(t), np.flatnonzero(steps == t)) for t in np.unique(steps)]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.of_models import bad_predictions
 from offpolicy.models.fitters.openmp import limited
 from offpolicy.protocols import Actions, Floats, Setting, States
 
@@ -94,10 +94,7 @@ class QFunction:
         with limited(len(features)):
             found = np.asarray(regressor.predict(features), dtype=float).reshape(-1)
         if len(found) != len(features) or not np.isfinite(found).all():
-            raise OffPolicyError(
-                f"{type(regressor).__name__} predicted {len(found)} values for {len(features)} rows, or values that "
-                "are not finite"
-            )
+            raise bad_predictions(regressor=type(regressor).__name__, found=len(found), rows=len(features))
         return found
 
 

@@ -22,7 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offpolicy.errors import OffPolicyError, UsageError
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_logs import empty_log, history_not_whole
+from offpolicy.errors.kinds.of_models import knows_no_other_policy, needs_jax
 from offpolicy.logs.transitions import transitions
 from offpolicy.policies import EpsilonGreedy
 from offpolicy.protocols import Floats, Policy, Setting, States, Step, ValueModel
@@ -50,18 +52,16 @@ class Recurrent:
         """Refuses numbers without a meaning."""
         for name in ("hidden", "epochs", "batch"):
             if getattr(self, name) < 1:
-                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
+                raise bad_value(name=name, expected="at least 1", found=getattr(self, name))
         if self.learning_rate <= 0:
-            raise UsageError(f"learning_rate must be above 0, not {self.learning_rate}")
+            raise bad_value(name="learning_rate", expected="above 0", found=self.learning_rate)
 
     def fit(self, log: Any, domain: Setting) -> RecurrentModel:
         """Fits the GRU, then the network of (state, step) that stands for it in policies."""
         try:
             from offpolicy.models.fitters import gru
         except ImportError as error:
-            raise OffPolicyError(
-                f"the fitter 'recurrent' needs JAX ({error}): pip install 'offpolicy[recurrent]'"
-            ) from None
+            raise needs_jax(error=error) from None
 
         histories = Histories.read(log, domain)
         returns = histories.returns(domain.discount)
@@ -111,10 +111,7 @@ class RecurrentModel:
 
     def values(self, policy: Policy, horizon: int, discount: float) -> ValueModel:
         """Refused: this model has values of the behaviour policy alone."""
-        raise OffPolicyError(
-            "a recurrent model knows the behaviour policy's returns along whole histories, not the values of another "
-            "policy; take its optimal_policy(), and evaluate that with a model such as 'factored', 'tabular' or 'fqe'"
-        )
+        raise knows_no_other_policy()
 
     def _drawbacks(self, states: States, step: Step) -> Floats:
         return -self.advantages(states, step)
@@ -139,11 +136,11 @@ class Histories:
         """All episodes of a log whose rows are in the order of episode and step."""
         batches = list(transitions(log, domain))
         if not sum(len(batch.steps) for batch in batches):
-            raise OffPolicyError("the log is empty")
+            raise empty_log(what="the log is empty")
         step = np.concatenate([batch.steps for batch in batches])
         row = np.cumsum(step == 0) - 1
         if row[0] < 0:
-            raise OffPolicyError(f"the log begins at step {step[0]}; histories must be whole, from their first step")
+            raise history_not_whole(first=step[0])
         shape = (int(row[-1]) + 1, int(step.max()) + 1)
         k = len(domain.state_columns)
         found = cls(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
+from offpolicy.errors.kinds.of_models import cells_not_counted, no_grid
 from offpolicy.grid import Grid, OutsideGridError, check_table
 from offpolicy.logs.columns import Columns
 from offpolicy.logs.transitions import Transitions, transitions
@@ -83,19 +84,19 @@ class Tabular:
         try:
             self._aggregation(domain)
         except UsageError as error:
-            return [str(error)]
+            return [error.message]
         return []
 
     def _aggregation(self, domain: Setting) -> Aggregation:
         aggregate = self.aggregate if self.aggregate is not None else getattr(domain, "grid", None)
         if aggregate is None:
-            raise UsageError(
-                f"domain {domain.name!r} has no grid: give aggregate= (an offpolicy.Grid, or a function with cells=)"
+            raise no_grid(
+                name=repr(domain.name), why="", how="aggregate= (an offpolicy.Grid, or a function with cells=)"
             )
         if isinstance(aggregate, Grid | Categories):
             return aggregate
         if self.cells is None or self.cells < 1:
-            raise UsageError("a function for aggregate= needs cells=, the number of its cells")
+            raise cells_not_counted()
         return ByFunction(aggregate, self.cells)
 
 

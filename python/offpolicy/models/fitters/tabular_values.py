@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy._util.probabilities import count
-from offpolicy.errors import OffPolicyError, UnknownTransitionsError
+from offpolicy.errors.kinds.of_models import cells_without_probabilities, transitions_not_told
 from offpolicy.logs.columns import ANNOTATED
 from offpolicy.mdp import SparseModel
 from offpolicy.models.beside import questions_together
@@ -75,11 +75,13 @@ class TabularValues:
     def transition_probability(self, states: States, actions: Actions, next_states: States) -> Floats:
         """P̂(s'|s, a); NaN for a pair never seen. It is that of a state only where every state has its own cell."""
         if not getattr(self.aggregation, "parts_whole_numbers", False):
-            raise UnknownTransitionsError("several states may share a cell of the tabular model, whose P̂ is of cells")
+            raise transitions_not_told(why="several states may share a cell of the tabular model, whose P̂ is of cells")
         if not self.whole:
-            raise UnknownTransitionsError("the tabular model was fitted to states that are not stored as whole numbers")
+            raise transitions_not_told(
+                why="the tabular model was fitted to states that are not stored as whole numbers"
+            )
         if not all(np.array_equal(given, np.rint(given)) for given in (states, next_states)):
-            raise OffPolicyError("the tabular model knows P̂ of whole numbers, and was asked for other states")
+            raise cells_without_probabilities()
         cells, following = self.aggregation.index(states), self.aggregation.index(next_states)
         return self.sparse.probabilities(cells, actions, following)
 

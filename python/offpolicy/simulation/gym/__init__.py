@@ -15,7 +15,9 @@ import numpy as np
 
 from offpolicy._util.optional import imported
 from offpolicy._util.scalars import whole
-from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.of_arguments import bad_value, more_arguments_than_taken, not_a_range
+from offpolicy.errors.kinds.of_converters import continuous_actions
+from offpolicy.errors.kinds.of_simulation import cannot_be_copied, gym_cannot_make, no_reward_range, no_time_limit
 from offpolicy.policies import Legal
 from offpolicy.protocols import Policy
 from offpolicy.simulation.gym.pool import PoolDomain
@@ -85,26 +87,25 @@ def from_gymnasium(
     try:
         first = make()
     except (gymnasium.error.Error, TypeError) as error:
-        raise UsageError(f"gymnasium cannot make {env!r}: {error}") from None
+        raise gym_cannot_make(env=repr(env), error=error) from None
     if not isinstance(first, gymnasium.Env):
-        raise UsageError(f"env must be an id, an environment or a function that makes one, not {type(env).__name__}")
+        raise bad_value(
+            name="env", expected="an id, an environment or a function that makes one", found=type(env).__name__
+        )
     name = name or (first.spec.id if first.spec is not None else type(first.unwrapped).__name__)
     actions = first.action_space
     if not isinstance(actions, gymnasium.spaces.Discrete):
-        raise UsageError(f"{name} has actions in {actions}: only discrete actions can be evaluated")
+        raise continuous_actions(what=f"{name} has actions in {actions}", actions="actions", done="evaluated")
     horizon = limit if horizon is None else horizon
     if horizon is None or horizon < 1:
-        raise UsageError(f"{name} has no time limit: give horizon=, a whole number of at least 1, not {horizon}")
+        raise no_time_limit(env=name, found=horizon)
     copies = None if copies is None else whole("copies", copies, 1)
     may = _legal(legal, int(actions.n))
     if table or (table is None and has_table(first)):
         dynamics = read_table(first, name)
         return TableDomain(name, horizon, discount, reward_range or dynamics.reward_range, dynamics, behavior, may)
     if reward_range is None:
-        raise UsageError(
-            f"{name} does not tell the range of its rewards: give reward_range=(lowest, highest) of a step, "
-            "which models of unseen actions and bounds rely on"
-        )
+        raise no_reward_range(env=name)
     observations = observations_of(first.observation_space, name)
     count, lowest = int(actions.n), int(actions.start)
     return PoolDomain(name, observations, count, lowest, horizon, discount, reward_range, make, copies, behavior, may)
@@ -117,7 +118,9 @@ def _legal(legal: Any, actions: int) -> Legal | None:
         return found
     table = np.asarray(legal)
     if table.dtype != bool or table.ndim != 2 or table.shape[1] != actions:
-        raise UsageError(f"legal must be a function, or an array of bool of (states, {actions}), not {table.shape}")
+        raise bad_value(
+            name="legal", expected=f"a function, or an array of bool of (states, {actions})", found=table.shape
+        )
     return lambda states: table[states[:, 0].astype(np.int64)]
 
 
@@ -139,7 +142,7 @@ def by_id(
         try:
             low, high = (float(part) for part in reward_range.split(","))
         except ValueError:
-            raise UsageError(f"reward_range is LOWEST,HIGHEST, not {reward_range!r}") from None
+            raise not_a_range(name="reward_range", found=repr(reward_range)) from None
         reward_range = (low, high)
     return from_gymnasium(id, horizon=horizon, discount=discount, reward_range=reward_range, **options)
 
@@ -150,10 +153,10 @@ def _maker(gymnasium: Any, env: Any, options: dict[str, Any]) -> tuple[Callable[
         try:
             limit: int | None = gymnasium.spec(env).max_episode_steps
         except gymnasium.error.Error as error:
-            raise UsageError(f"gymnasium cannot make {env!r}: {error}") from None
+            raise gym_cannot_make(env=repr(env), error=error) from None
         return partial(gymnasium.make, env, max_episode_steps=-1, disable_env_checker=True, **options), limit
     if options:
-        raise UsageError(f"{', '.join(options)}: only an environment that is named by its id takes more arguments")
+        raise more_arguments_than_taken(names=", ".join(options))
     limit = env.spec.max_episode_steps if getattr(env, "spec", None) is not None else None
     return (env if callable(env) else partial(_copy, env)), limit
 
@@ -162,6 +165,4 @@ def _copy(env: Any) -> Any:
     try:
         return deepcopy(env)
     except Exception as error:
-        raise UsageError(
-            f"this {type(env).__name__} cannot be copied ({error}): give a function that makes it instead"
-        ) from None
+        raise cannot_be_copied(found=type(env).__name__, error=error) from None

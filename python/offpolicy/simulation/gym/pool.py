@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.of_simulation import cut_off_early, reward_outside_range, state_kept_to_itself
 from offpolicy.policies import Legal, Uniform
 from offpolicy.protocols import Actions, Domain, Floats, Policy, States
 from offpolicy.simulation.gym.footprint import Pool, fitting
@@ -111,22 +111,15 @@ class PoolDomain(Domain):
         self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise OffPolicyError(
-            f"{self.name} keeps its state to itself, so that no step can be made from a given one: use "
-            "simulate(policy, n, seed), or write a domain of its dynamics (plugins/README.md)"
-        )
+        raise state_kept_to_itself(env=self.name)
 
     def _refuse_cut(self, step: int) -> NoReturn:
-        raise OffPolicyError(
-            f"{self.name} cut an episode off after {step} steps, before the horizon of {self.horizon}: give "
-            f"horizon={step}, or the environment without its time limit"
-        )
+        raise cut_off_early(env=self.name, step=step, horizon=self.horizon)
 
     def _check(self, rewards: Floats) -> None:
         low, high = self.reward_range
         outside = ~((rewards >= low) & (rewards <= high))
         if outside.any():
-            raise OffPolicyError(
-                f"{self.name} gave a reward of {rewards[np.argmax(outside)]:g}, outside its reward_range of "
-                f"({low:g}, {high:g})"
+            raise reward_outside_range(
+                env=self.name, reward=f"{rewards[np.argmax(outside)]:g}", range=f"({low:g}, {high:g})"
             )

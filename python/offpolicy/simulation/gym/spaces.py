@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy._util.optional import imported
-from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.of_simulation import no_columns_of_numbers
 from offpolicy.grid import Grid
 
 
@@ -78,7 +78,7 @@ def _leaves(space: Any, path: tuple[str, ...], who: str) -> Iterator[tuple[tuple
         for key in sorted(space.spaces):
             yield from _leaves(space.spaces[key], (*path, str(key)), who)
     else:
-        raise UsageError(f"{who} has observations in {space}, which are no columns of numbers: wrap it to flatten them")
+        raise no_columns_of_numbers(env=who, space=space)
 
 
 def _parts(observation: Any) -> Iterator[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy._util.probabilities import TOLERANCE
-from offpolicy.errors import UsageError
+from offpolicy.errors.kinds.of_simulation import no_transition_table, table_does_not_add
 from offpolicy.policies import Legal
 from offpolicy.protocols import Actions, Floats, Policy, States
 from offpolicy.simulation.mdp_domain import MDPDomain
@@ -65,7 +65,7 @@ def read_table(env: Any, name: str) -> TransitionTable:
     """The table of an environment as arrays."""
     inner = env.unwrapped
     if not hasattr(inner, "P") or not hasattr(inner, "initial_state_distrib"):
-        raise UsageError(f"{name} has no transition table P with an initial_state_distrib: use table=False")
+        raise no_transition_table(env=name)
     states, actions = len(inner.P), int(env.action_space.n)
     most = max(len(outcomes) for row in inner.P.values() for outcomes in row.values())
     shape = (states, actions, most)
@@ -78,7 +78,7 @@ def read_table(env: Any, name: str) -> TransitionTable:
                 probability[cell], next_state[cell], reward[cell], ended[cell] = outcome
     if not (np.abs(probability.sum(axis=2) - 1) <= TOLERANCE).all():
         state, action = (int(i) for i in np.argwhere(np.abs(probability.sum(axis=2) - 1) > TOLERANCE)[0])
-        raise UsageError(f"the probabilities in P[{state}][{action}] of {name} do not add to 1")
+        raise table_does_not_add(state=state, action=action, env=name)
     return TransitionTable(probability, next_state, reward, ended, np.asarray(inner.initial_state_distrib, dtype=float))
 
 

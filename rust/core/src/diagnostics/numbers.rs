@@ -11,7 +11,7 @@ use crate::number::scaled::Scaled;
 use crate::number::sum::{Exact, Sum};
 use crate::pass::accumulators::{Accumulators, PolicySums};
 use crate::pass::outcome::Number;
-use crate::pass::plan::{Pass, Plan, Policy};
+use crate::pass::plan::{Pass, Plan, Policy, Work};
 
 /// All that is known of a policy's weights.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -100,14 +100,12 @@ impl Diagnosis {
         let first = largest.first().copied().filter(|first| !first.is_zero());
         found.largest = first.map_or(vec![], |first| largest.iter().map(|&c| (c / first).lossy_f64()).collect());
         found.name_leaders(plan, policy, sums);
-        let moments = |estimator: Estimator| {
-            let index = plan.work(policy, Pass::First).iter().position(|work| work.estimator == estimator);
-            index.map(|index| &sums.moments[index])
-        };
-        if let (Some(dr), Some(step_is)) = (moments(Estimator::Dr), moments(Estimator::StepIs)) {
+        if let Some((with, without)) = Work::control(&plan.work(policy, Pass::First)) {
+            let (with, without) = (&sums.moments[with], &sums.moments[without]);
             let error = |moments: &Moments| (n > 1).then(|| moments.std_error(n));
             found.control = Some((watch.control.mean(n).into(), error(&watch.control).map(Number::from)));
-            let ratio = error(step_is).zip(error(dr)).filter(|(_, dr)| !dr.is_zero()).map(|(is, dr)| is / dr);
+            let errors = error(without).zip(error(with)).filter(|(_, with)| !with.is_zero());
+            let ratio = errors.map(|(without, with)| without / with);
             found.variance_ratio = ratio.map(|ratio| (ratio * ratio).lossy_f64());
         }
         found
@@ -174,7 +172,7 @@ impl Diagnosis {
                 share: share.lossy_f64(),
                 returns: leader.returns.into(),
                 first_v_hat: leader.first_v_hat.into(),
-                values: values.filter(|(estimator, _)| *estimator != Estimator::Wis).collect(),
+                values: values.filter(|(estimator, _)| !estimator.about().weighted).collect(),
             });
         }
     }

@@ -9,12 +9,12 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use crate::estimators::Estimator;
+use crate::estimators::about::StepSum;
 use crate::number::moments::Moments;
 use crate::number::scaled::Scaled;
 use crate::number::step_sums::StepSums;
 use crate::pass::accumulators::{Accumulators, TrajectoryValue};
-use crate::pass::plan::{Pass, Plan, Policy, StepForm};
+use crate::pass::plan::{Pass, Plan, Policy};
 use crate::pass::table::StepTable;
 
 /// Numbers by step that are told of a policy whose weights are watched.
@@ -82,9 +82,9 @@ impl Plan {
     /// Bytes that each reader of a pass takes for a step of its longest trajectory.
     pub fn bytes_by_step(&self, pass: Pass) -> u64 {
         let sums = |policy: &Policy| {
-            // Σ ρ_t and Σ (ρ_t − 1)² belong to no form.
+            // Σ ρ_t and Σ (ρ_t − 1)² belong to no estimator.
             let watched = if self.watches(policy, pass) { 2 } else { 0 };
-            self.step_forms(policy, pass).len() as u64 + watched
+            self.step_sums(policy, pass).len() as u64 + watched
         };
         let discounts = 2 * StepTable::BYTES;
         self.policies.iter().map(sums).sum::<u64>() * StepSums::BYTES + discounts
@@ -93,12 +93,10 @@ impl Plan {
     /// Bytes of what is made of a step when the log has been read.
     pub fn bytes_after(&self, pass: Pass) -> u64 {
         let made = |policy: &Policy| {
-            let forms = self.step_forms(policy, pass);
+            let sums = self.step_sums(policy, pass);
             // A mean takes two wide floats, and the weights one.
-            let means = forms.iter().filter(|form| **form != StepForm::SquaredWeight).count() as u64 * 2;
-            let weighted = [Estimator::StepWis, Estimator::Wdr, Estimator::Magic];
-            let weighted = policy.estimators.iter().any(|estimator| weighted.contains(estimator));
-            let means = if weighted { means * size_of::<Scaled>() as u64 } else { 0 };
+            let means = sums.iter().filter(|sum| **sum != StepSum::SquaredWeight).count() as u64 * 2;
+            let means = if policy.normalises_steps() { means * size_of::<Scaled>() as u64 } else { 0 };
             let told = if self.watches(policy, pass) { DIAGNOSES * size_of::<f64>() as u64 } else { 0 };
             means + told
         };

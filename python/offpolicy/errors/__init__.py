@@ -1,11 +1,17 @@
-"""All errors that the package raises on purpose; each says what was found, what was expected and how to go on."""
+"""All errors that the package raises on purpose; each says what was found, what was expected and how to go on.
+
+What can go wrong is declared in `offpolicy.errors.kinds`, one object for each kind of error. An error keeps its kind
+and the parameters of its message, so that it can be said in Python's words and in those of the command line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
+from offpolicy._util.phrase import Phrase, Words, in_words
 from offpolicy._util.visible import visible, visible_lines
+from offpolicy._util.words import CHECK_LISTS
 from offpolicy.logs.problem import Problem, ProblemKind, kinds_of
 
 #: Problems that are told of one batch of rows.
@@ -20,9 +26,37 @@ class OffPolicyError(ValueError):
     True
     """
 
+    #: The id of the kind of error, a heading of the error index; None where a plugin raised a text of its own.
+    kind: str | None = None
+    #: What to do about it, in a sentence; empty where no kind is known.
+    remedy: str = ""
+
+    @classmethod
+    def of(cls, kind: str, message: Phrase, remedy: Phrase) -> Self:
+        """Make the error of a kind; `offpolicy.errors.kinds` has them all."""
+        error = cls.__new__(cls, message)
+        error.kind, error.remedy = kind, remedy
+        return error
+
+    @property
+    def message(self) -> str:
+        """The message as data, where it is known as such; a text otherwise."""
+        return self.args[0] if len(self.args) == 1 and isinstance(self.args[0], str) else str(self)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the message was made of, by name; nothing where no kind is known."""
+        message = self.args[0] if self.args else None
+        return dict(message.parameters) if isinstance(message, Phrase) else {}
+
+    def in_words(self, words: Words) -> str:
+        """Return the message for a reader of Python or of the command line, in which nothing moves a terminal."""
+        message = self.args[0] if len(self.args) == 1 else super().__str__()
+        return visible_lines(in_words(message, words) if isinstance(message, str) else str(message))
+
     def __str__(self) -> str:
-        """Return the message, in which nothing moves a terminal; what comes from a log has no line of its own in it."""
-        return visible_lines(super().__str__())
+        """Return the message in Python's words; what comes from a log has no line of its own in it."""
+        return self.in_words("python")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let an error come back whole from another process, whatever its constructor takes."""
@@ -35,6 +69,13 @@ def _restored(cls: type[OffPolicyError], arguments: tuple[Any, ...], state: dict
     return error
 
 
+def bad_input(why: str) -> OffPolicyError:
+    """Make the error of a column or array that the core cannot read; the core calls this by its name."""
+    error = OffPolicyError(why)
+    error.kind = "bad-input"
+    return error
+
+
 class UsageError(OffPolicyError):
     """An argument that makes no sense.
 
@@ -43,6 +84,16 @@ class UsageError(OffPolicyError):
     Traceback (most recent call last):
         ...
     offpolicy.errors.UsageError: discount must be between 0 and 1, not 2
+    """
+
+
+class MissingBoundError(UsageError):
+    """An estimator's range depends on a bound that was not given.
+
+    >>> import offpolicy as op
+    >>> ev = op.evaluate(op.demo_log(episodes=50), estimators=["step-is"], horizon=20, interval="betting")
+    >>> ev["step-is"].interval(bounds=op.Bounds(reward=(-9, 9)), method="hoeffding").reason
+    'bounds: give ratio=, the largest possible π1/π0'
     """
 
 
@@ -81,44 +132,63 @@ class BadFileError(OffPolicyError):
     offpolicy.errors.BadFileError: no-such-file.parquet: no such file
     """
 
+    kind = "unreadable-file"
+    file: str
+
     def __init__(self, file: str, why: str) -> None:
         """Names the file and why it cannot be read."""
         self.file = file
         super().__init__(visible(f"{file}: {why}"))
 
+    @classmethod
+    def of(cls, kind: str, message: Phrase, remedy: Phrase) -> Self:
+        """Make the error of a kind, whose message begins with the file."""
+        error = super().of(kind, message, remedy)
+        error.file = str(message.parameters["file"])
+        return error
+
+    def in_words(self, words: Words) -> str:
+        """Return the message in one line, whatever the name of the file holds."""
+        return visible(super().in_words(words))
+
     def renamed(self, file: str, message: str) -> BadFileError:
         """Return the same error of a file by another name, which the message begins with."""
-        error = type(self).__new__(type(self))
-        BadFileError.__init__(error, file, message.removeprefix(f"{file}: "))
+        error = type(self)(file, message.removeprefix(f"{file}: "))
+        error.kind, error.remedy = self.kind, self.remedy
         return error
 
 
 class UnreadableError(OffPolicyError):
     """A stream that broke off while it was read."""
 
+    kind = "broken-stream"
+
 
 class ChangedLogError(BadFileError):
     """A log that changed between two readings, whose numbers would be of neither; `file` names it."""
 
+    kind = "changed-log"
+    template = (
+        "{file}: the log changed while it was evaluated: {why}; what was read before and after does not belong "
+        "together: "
+        "evaluate the log again, or a copy that nothing writes to"
+    )
+
     def __init__(self, file: str, why: str) -> None:
         """Names the file, or the kind of log where it has none, and what differs."""
-        super().__init__(
-            file,
-            f"the log changed while it was evaluated: {why}; what was read before and after does not belong together: "
-            "evaluate the log again, or a copy that nothing writes to",
-        )
+        super().__init__(file, self.template.format(file="", why=why).removeprefix(": "))
 
 
 class StateError(OffPolicyError):
     """A state from another process that is damaged, or belongs to another version, plan, pass or log."""
 
+    kind = "foreign-state"
+
 
 class InternalError(OffPolicyError):
     """A fault of this package: nothing that a log or an argument holds should bring it about."""
 
-
-#: Memory of an episode whose id does not follow the one before.
-ID_BYTES = 28
+    kind = "internal"
 
 
 class MemoryLimitError(OffPolicyError):
@@ -131,35 +201,10 @@ class MemoryLimitError(OffPolicyError):
     offpolicy.errors.MemoryLimitError: ... of memory are needed, and memory= allows 1 kB: ...
     """
 
-    def __init__(self, needed: int, limit: int, steps: int, episodes: int) -> None:
-        """Names what is needed, for how many steps of the longest episode and for how many episodes."""
-        self.needed, self.limit, self.steps, self.episodes = needed, limit, steps, episodes
-        by_steps = (
-            f"sums are kept of each of the {steps:,} steps of the longest episode, for every policy; give a larger "
-            "memory=, ask for fewer estimators or policies, for diagnostics=False or threads=1, or cut episodes short: "
-            "filter the log to its first steps and give horizon="
-        )
-        by_episodes = (
-            f"the log has {episodes:,} episodes, and those whose ids do not follow each other are kept one by one; "
-            "give a larger memory=, a folder for temporary files that has room for them (TMPDIR), or number the "
-            "episodes 0, 1, 2, … in the order of the log"
-        )
-        super().__init__(
-            f"about {_size(needed)} of memory are needed, and memory= allows {_size(limit)}: "
-            f"{by_episodes if 2 * ID_BYTES * episodes > needed else by_steps}"
-        )
-
-
-def _size(number: int) -> str:
-    """Bytes in a unit that is easy to read.
-
-    >>> _size(999), _size(12_345_678)
-    ('999 B', '12.3 MB')
-    """
-    size, units = float(number), ["B", "kB", "MB", "GB", "TB", "PB"]
-    while size >= 999.5 and len(units) > 1:
-        size, units = size / 1000, units[1:]
-    return f"{size:.3g} {units[0]}"
+    needed: int
+    limit: int
+    steps: int
+    episodes: int
 
 
 class TooLargeError(OffPolicyError):
@@ -168,6 +213,8 @@ class TooLargeError(OffPolicyError):
 
 class UnknownTransitionsError(OffPolicyError):
     """P(s'|s, a) that a domain or a model cannot tell, with the reason."""
+
+    kind = "transitions-not-told"
 
 
 class PluginError(OffPolicyError):
@@ -193,6 +240,9 @@ class BadLogError(OffPolicyError):
     not-positive behavior_prob 0
     """
 
+    kind = "bad-log"
+    remedy = "Mend the rows that the message names; each kind of problem says how."
+
     def __init__(
         self, problems: Sequence[Problem], found: int | None = None, kinds: Sequence[ProblemKind] | None = None
     ) -> None:
@@ -200,10 +250,18 @@ class BadLogError(OffPolicyError):
         self.problems = list(problems)
         self.found = len(self.problems) if found is None else found
         self.kinds = tuple(kinds_of(self.problems) if kinds is None else kinds)
-        noun = "problem" if self.found == 1 else "problems"
-        lines = [f"the log has {self.found:,} {noun}", *(line for kind in self.kinds for line in kind.lines())]
+        self._counted = kinds is not None
+        super().__init__("\n".join(self._lines("python")))
+
+    def in_words(self, words: Words) -> str:
+        """Return how many problems there are, and the first of each kind with its remedy."""
+        return visible_lines("\n".join(self._lines(words)))
+
+    def _lines(self, words: Words) -> Iterator[str]:
+        yield f"the log has {self.found:,} problem{'' if self.found == 1 else 's'}"
+        for kind in self.kinds:
+            yield from kind.lines(words)
         if (more := self.found - sum(kind.problems for kind in self.kinds)) > 0:
-            lines.append(f"  … and {more:,} more")
-        elif kinds is not None and self.found > sum(len(kind.examples) for kind in kinds):
-            lines.append("  op.check(log) lists them")
-        super().__init__("\n".join(lines))
+            yield f"  … and {more:,} more"
+        elif self._counted and self.found > sum(len(kind.examples) for kind in self.kinds):
+            yield f"  {in_words(CHECK_LISTS, words)}"

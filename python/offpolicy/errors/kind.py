@@ -1,0 +1,56 @@
+"""A kind of error, declared once: its message, what it means and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from string import Formatter
+from typing import Any, Generic, TypeVar
+
+from offpolicy._util.phrase import Phrase, Word
+from offpolicy.errors import OffPolicyError
+
+E = TypeVar("E", bound=OffPolicyError)
+
+
+@dataclass(frozen=True, eq=False)
+class Kind(Generic[E]):
+    """A kind of error, which makes errors of its class when it is called with the parameters of its message.
+
+    `id` is its name for ever, and a heading of the error index. `words` are parameters that are the same in every
+    message. `example` has the others, for the index.
+
+    >>> from offpolicy.errors.kinds.of_arguments import bad_value
+    >>> error = bad_value(name="discount", expected="between 0 and 1", found=2)
+    >>> error.kind, str(error)
+    ('bad-value', 'discount must be between 0 and 1, not 2')
+    >>> error.parameters["found"]
+    2
+    """
+
+    id: str
+    error: type[E]
+    message: str
+    meaning: str
+    remedy: str
+    example: Mapping[str, Any] = field(default_factory=dict)
+    words: Mapping[str, Word] = field(default_factory=dict)
+
+    def __call__(self, **parameters: Any) -> E:
+        """Return an error of this kind, to be raised."""
+        return self.error.of(self.id, *self.rendered(**parameters))
+
+    def rendered(self, **parameters: Any) -> tuple[Phrase, Phrase]:
+        """Return the message and the remedy with these parameters."""
+        parameters = {**self.words, **parameters}
+        return Phrase(self.message, parameters), Phrase(self.remedy, parameters)
+
+    @property
+    def fields(self) -> set[str]:
+        """The parameters that a call must give."""
+        return {name for _, name, _, _ in Formatter().parse(self.message) if name} - set(self.words)
+
+
+def declared(module: Mapping[str, Any]) -> Iterator[Kind[Any]]:
+    """Yield the kinds that a module declares, in their order."""
+    yield from (value for value in module.values() if isinstance(value, Kind))

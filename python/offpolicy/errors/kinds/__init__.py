@@ -1,0 +1,43 @@
+"""The catalogue of errors: one object for each kind, in modules by what they are about.
+
+Whoever raises an error imports its kind and calls it: `raise bad_value(name="discount", expected="between 0 and 1",
+found=2)`. The page docs/reference/errors.md is made of this catalogue by tools/error_index.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from offpolicy.errors.kind import Kind, declared
+from offpolicy.errors.kinds import (
+    of_arguments,
+    of_columns,
+    of_converters,
+    of_drivers,
+    of_evaluation,
+    of_files,
+    of_logs,
+    of_models,
+    of_plugins,
+    of_simulation,
+    of_states,
+    of_theory,
+)
+
+#: The modules of the catalogue, in the order of the error index.
+ROOMS = (
+    of_arguments,
+    of_columns,
+    of_files,
+    of_logs,
+    of_evaluation,
+    of_models,
+    of_drivers,
+    of_simulation,
+    of_theory,
+    of_converters,
+    of_plugins,
+    of_states,
+)
+#: Every kind of error by its id.
+KINDS: dict[str, Kind[Any]] = {kind.id: kind for room in ROOMS for kind in declared(vars(room))}
