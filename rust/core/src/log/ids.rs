@@ -9,7 +9,7 @@ use twox_hash::XxHash3_128;
 
 use crate::log::entries::{self, Entries};
 use crate::log::problem::Place;
-use crate::log::ranges::{Range, Ranges, SIGN, key};
+use crate::log::ranges::{IdRange, Ranges, SIGN, key};
 
 /// The id of an episode.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub type Repeated = (Vec<(Option<Id>, Place)>, u64);
 /// same one, and are taken for one episode, has the probability n² / 2^129, which is 10^-21 for a billion.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Ids {
-    last: Option<Range>,
+    last: Option<IdRange>,
     ranges: Ranges,
     single: Entries,
     texts: Entries,
@@ -56,7 +56,7 @@ impl Ids {
                 Some(last) if last.first + i128::from(last.count) == *i && last.place.source == place.source => {
                     last.count += 1;
                 }
-                _ => self.begin_range(Some(Range { first: *i, count: 1, place })),
+                _ => self.begin_range(Some(IdRange { first: *i, count: 1, place })),
             },
             Id::Text(text) => {
                 self.texts.push(hash(text), place);
@@ -72,15 +72,15 @@ impl Ids {
                 last.count += 1;
                 return 0;
             }
-            (Id::Int(i), last) => *last = Some(Range { first: *i, count: 1, place }),
+            (Id::Int(i), last) => *last = Some(IdRange { first: *i, count: 1, place }),
             (Id::Text(_), _) => {}
         }
         entries::BYTES as u64
     }
 
-    fn begin_range(&mut self, next: Option<Range>) {
+    fn begin_range(&mut self, next: Option<IdRange>) {
         match std::mem::replace(&mut self.last, next) {
-            Some(Range { first, count: 1, place }) => self.single.push(key(first), place),
+            Some(IdRange { first, count: 1, place }) => self.single.push(key(first), place),
             Some(range) => self.ranges.push(range),
             None => {}
         }
@@ -101,7 +101,7 @@ impl Ids {
     pub fn repeated(&mut self, limit: usize) -> io::Result<Repeated> {
         self.begin_range(None);
         let (mut found, mut count) = (vec![], 0);
-        let alone = |(key, place): (u128, Place)| Range { first: (key ^ SIGN).cast_signed(), count: 1, place };
+        let alone = |(key, place): (u128, Place)| IdRange { first: (key ^ SIGN).cast_signed(), count: 1, place };
         let single = self.single.in_order()?.map(|entry| entry.map(alone));
         let mut covered: Option<(i128, Place)> = None; // last id so far, and where its range began
         for range in in_order(self.ranges.in_order()?, single) {
@@ -170,7 +170,7 @@ impl Ids {
     /// True where every id in memory is one that a log can have.
     pub fn is_consistent(&self) -> bool {
         let integers = i128::from(i64::MIN)..=u64::MAX.into();
-        let range = |range: &Range| integers.contains(&range.first) && range.count > 0 && range.count < 1 << 60;
+        let range = |range: &IdRange| integers.contains(&range.first) && range.count > 0 && range.count < 1 << 60;
         let single = self.single.held().all(|(key, _)| integers.contains(&(key ^ SIGN).cast_signed()));
         single && self.ranges.held().chain(self.last).all(|found| range(&found))
     }
@@ -189,9 +189,9 @@ impl Ids {
 
 /// Two sorted sequences as one.
 fn in_order(
-    a: impl Iterator<Item = io::Result<Range>>,
-    b: impl Iterator<Item = io::Result<Range>>,
-) -> impl Iterator<Item = io::Result<Range>> {
+    a: impl Iterator<Item = io::Result<IdRange>>,
+    b: impl Iterator<Item = io::Result<IdRange>>,
+) -> impl Iterator<Item = io::Result<IdRange>> {
     let (mut a, mut b) = (a.peekable(), b.peekable());
     std::iter::from_fn(move || match (a.peek(), b.peek()) {
         (Some(Ok(x)), Some(Ok(y))) if x > y => b.next(),

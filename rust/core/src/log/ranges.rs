@@ -1,4 +1,4 @@
-//! Stretches of consecutive integers among the ids of a log.
+//! Ranges of consecutive integers among the ids of a log.
 
 use std::io;
 use std::path::Path;
@@ -8,34 +8,34 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 use crate::log::problem::Place;
 use crate::log::sorted_runs::SortedRuns;
 
-/// Bytes of a range: first, count, source and row.
+/// The number of bytes of a range: first, count, source and row.
 const BYTES: usize = 36;
-/// Of an integer, so that unsigned numbers are in the order of the integers.
+/// The sign bit of an integer. Flipping it gives unsigned numbers the order of the integers.
 pub const SIGN: u128 = 1 << 127;
 
-/// An integer as a number that has its place in the order of bytes.
+/// Returns an integer as an unsigned number of the same order, whose bytes from the most significant on sort alike.
 pub fn key(i: i128) -> u128 {
     i.cast_unsigned() ^ SIGN
 }
 
 /// Consecutive integers `first`, `first`+1, …
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Range {
-    /// The first of them.
+pub struct IdRange {
+    /// The first integer.
     pub first: i128,
-    /// How many.
+    /// The number of integers.
     pub count: u64,
-    /// Where the episode of the first starts.
+    /// Where the episode of the first integer starts.
     pub place: Place,
 }
 
-impl Range {
-    /// True if an integer is among them.
+impl IdRange {
+    /// Returns true if the integer is in the range.
     pub fn contains(&self, i: i128) -> bool {
         self.first <= i && i - self.first < i128::from(self.count)
     }
 
-    /// Its order is that of these bytes.
+    /// Returns the range as bytes that sort as ranges do.
     fn record(self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         bytes[..16].copy_from_slice(&key(self.first).to_be_bytes());
@@ -53,61 +53,61 @@ impl Range {
     }
 }
 
-/// Many ranges.
+/// A set of many ranges.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges(SortedRuns<BYTES>);
 
 impl Ranges {
     /// Adds a range.
-    pub fn push(&mut self, range: Range) {
+    pub fn push(&mut self, range: IdRange) {
         self.0.push(range.record());
     }
 
-    /// True if there is none.
+    /// Returns true if there are no ranges.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Bytes of those in memory.
+    /// Returns the number of bytes of the ranges in memory.
     pub fn bytes(&self) -> u64 {
         self.0.bytes()
     }
 
-    /// Adds all of another set.
+    /// Adds the ranges of another set.
     pub fn merge(&mut self, other: Self) {
         self.0.merge(other.0);
     }
 
-    /// Writes all to a file in a folder, out of memory.
+    /// Moves all ranges from memory to a file in a folder.
     pub fn spill(&mut self, folder: &Path) -> io::Result<()> {
         self.0.spill(folder)
     }
 
-    /// Those in memory, in any order.
-    pub fn held(&self) -> impl Iterator<Item = Range> {
-        self.0.held().map(Range::read)
+    /// Returns the ranges in memory, in any order.
+    pub fn held(&self) -> impl Iterator<Item = IdRange> {
+        self.0.held().map(IdRange::read)
     }
 
-    /// All in order.
-    pub fn in_order(&mut self) -> io::Result<impl Iterator<Item = io::Result<Range>>> {
-        Ok(self.0.in_order()?.map(|record| record.map(|record| Range::read(&record))))
+    /// Returns all ranges in order.
+    pub fn in_order(&mut self) -> io::Result<impl Iterator<Item = io::Result<IdRange>>> {
+        Ok(self.0.in_order()?.map(|record| record.map(|record| IdRange::read(&record))))
     }
 }
 
-/// Ranges travel as a list.
+/// Serialises ranges as one list.
 impl Serialize for Ranges {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let runs: Vec<_> = self.0.runs().collect::<Result<_, _>>().map_err(ser::Error::custom)?;
-        let all: Vec<Range> = runs.iter().flatten().map(Range::read).collect();
+        let all: Vec<IdRange> = runs.iter().flatten().map(IdRange::read).collect();
         all.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Ranges {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let all = Vec::<Range>::deserialize(deserializer)?;
+        let all = Vec::<IdRange>::deserialize(deserializer)?;
         let mut ranges = SortedRuns::default();
-        ranges.push_run(all.into_iter().map(Range::record).collect());
+        ranges.push_run(all.into_iter().map(IdRange::record).collect());
         Ok(Self(ranges))
     }
 }
@@ -117,9 +117,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn ranges() -> impl Strategy<Value = Range> {
+    fn ranges() -> impl Strategy<Value = IdRange> {
         let place = (any::<u32>(), any::<u64>()).prop_map(|(source, row)| Place { source, row });
-        (any::<i64>(), any::<u64>(), place).prop_map(|(first, count, place)| Range {
+        (any::<i64>(), any::<u64>(), place).prop_map(|(first, count, place)| IdRange {
             first: first.into(),
             count,
             place,
@@ -130,7 +130,7 @@ mod tests {
         #[test]
         fn bytes_have_the_order_of_ranges_and_tell_all_of_them(a in ranges(), b in ranges()) {
             prop_assert_eq!(a.record().cmp(&b.record()), a.cmp(&b));
-            prop_assert_eq!(Range::read(&a.record()), a);
+            prop_assert_eq!(IdRange::read(&a.record()), a);
         }
     }
 }
