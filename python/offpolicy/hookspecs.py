@@ -20,25 +20,25 @@ hookimpl = pluggy.HookimplMarker(GROUP)
 
 @hookspec
 def offpolicy_domains() -> Mapping[str, Callable[..., Domain]]:
-    """Domains to simulate."""
+    """Return domains to simulate."""
     return {}
 
 
 @hookspec
 def offpolicy_model_fitters() -> Mapping[str, Callable[..., ModelFitter]]:
-    """Ways to fit a model to a log."""
+    """Return fitters of models to a log."""
     return {}
 
 
 @hookspec
 def offpolicy_candidate_policies() -> Mapping[str, Callable[..., Generator]]:
-    """Generators of candidate policies for safe improvement."""
+    """Return generators of candidate policies for safe improvement."""
     return {}
 
 
 @hookspec
 def offpolicy_experiments() -> Mapping[str, Callable[..., Study]]:
-    """Experiments for `offpolicy reproduce`; a maker takes no arguments."""
+    """Return experiments for `offpolicy reproduce`; a maker takes no arguments."""
     return {}
 
 

@@ -1,6 +1,6 @@
-"""A machine that wears out, as a domain for `offpolicy`, a model of it, and policies that repair it in time.
+"""An example plugin for `offpolicy`: a machine that wears out, a model of it, and policies that repair it in time.
 
-An estimator and an interval, which are of use for any log, are here too.
+An estimator and a confidence interval for any log are here too.
 """
 
 from offpolicy_template.by_wear import ByWear
