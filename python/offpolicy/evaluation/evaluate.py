@@ -42,7 +42,7 @@ from offpolicy.logs.log_probabilities import LogRatios
 from offpolicy.logs.sort import tidy
 from offpolicy.logs.sources import Source, open_log
 from offpolicy.logs.trajectories import Samples
-from offpolicy.logs.truncation import Cut, check_mended, mend, with_checks
+from offpolicy.logs.truncation import Cut, check_mended, mend, read_by_mending, with_checks
 
 __all__ = ["NoWeightError", "check_cluster", "check_continuing", "check_types", "evaluate"]
 
@@ -260,16 +260,22 @@ def _prepare(opened: Opened, plan: Plan, options: Options, story: Story) -> Sour
     """Write ratios of log-probabilities beside the log, and sort it, where that is needed."""
     source = opened.source
     if opened.log_ratios is not None:
-        names = [*plan.names(), *_beside(source, plan, options.cluster)]
+        names = _kept(source, plan, options)
         source = opened.log_ratios.written(source, opened.columns, names, options.density)
     if options.order == "any" or options.dedupe:
-        names = [*plan.names(), *_beside(source, plan, options.cluster)]
-        source, removed = tidy(source, list(dict.fromkeys(names)), plan.columns, options.dedupe == "identical")
+        names = _kept(source, plan, options)
+        source, removed = tidy(source, names, plan.columns, options.dedupe == "identical")
         story.repairs["sorted"] = True
         if options.dedupe:
             story.repairs["duplicates_removed"] = removed
             story.notes.append(f"{removed} repeated rows were dropped")
     return source
+
+
+def _kept(source: Source, plan: Plan, options: Options) -> list[str]:
+    """Return the columns that a rewritten log must have, each once."""
+    names = [*plan.names(), *read_by_mending(plan), *_beside(source, plan, options.cluster)]
+    return list(dict.fromkeys(names))
 
 
 def _first_pass(source: Source, plan: Plan, options: Options, story: Story, counting: Counting) -> Read:

@@ -9,7 +9,7 @@ from offpolicy.testing.estimators import check_estimator
 from offpolicy.testing.faults import ConformanceError, Fault
 from offpolicy.testing.fitters import check_fitter
 from offpolicy.testing.generators import check_generator
-from offpolicy.testing.intervals import check_interval
+from offpolicy.testing.interval_methods import check_interval
 from offpolicy.testing.walk import Walk
 
 __all__ = [

@@ -326,3 +326,39 @@ def test_moments_are_exact_and_know_no_order():
     assert (one.value.value, one.std_error, one.concentration) == (5.0, None, 0.0)
     huge = Moments.of(np.array([1.7e308, -1.7e308, 1.7e308]))
     assert huge.std_error.value == pytest.approx(1.7e308 / 1.5, rel=1e-15)
+
+
+def cut_off():
+    """A log in which every seventh episode was cut off after six steps."""
+    log = LOG.filter((pl.col("episode") % 7 != 0) | (pl.col("step") < 6))
+    last = pl.col("step") == pl.col("step").max().over("episode")
+    cut = pl.col("episode") % 7 == 0
+    return log.with_columns(truncated=last & cut, terminal=last & ~cut)
+
+
+@pytest.mark.parametrize("truncation", ["as-terminal", "bootstrap", "reduce-horizon"])
+def test_truncated_episodes_are_mended_for_it_too(truncation):
+    ev = evaluate(cut_off(), estimators=["lab-step-is", "step-is", "lab-dr", "dr"], truncation=truncation)
+    for theirs, ours in PAIRS[:2]:
+        assert close(ev[theirs].value, ev[ours].value)
+        assert ev.verdict_on(ev[theirs]).level == ev.verdict_on(ev[ours]).level
+
+
+def test_log_probabilities_make_its_ratios_too():
+    logged = [pl.col(f"{who}_prob").log().alias(f"{who}_logprob") for who in ("behavior", "target")]
+    log = LOG.with_columns(logged).drop("behavior_prob", "target_prob")
+    ev = evaluate(log, estimators=["lab-dr", "dr"])
+    assert close(ev["lab-dr"].value, ev["dr"].value)
+
+
+def test_ids_that_are_texts_find_the_trajectories_that_weigh_most():
+    ev = evaluate(LOG.with_columns(pl.format("user {}", pl.col("episode") + 1000).alias("episode")), BOTH[:2])
+    rows = {row["estimator"]: row["without_ten"] for row in ev.leverage.to_dicts()}
+    assert close(rows["lab-step-is"], rows["step-is"])
+
+
+def test_a_product_beyond_floats_names_the_episode():
+    steps = 1100
+    log = pl.DataFrame({"episode": 3, "step": range(steps), "reward": 1.0, "ratio": 2.0})
+    with pytest.raises(op.OffPolicyError, match=r"ratios of episode 3 up to t = 1024"):
+        op.evaluate(log, estimators=["lab-step-is"])

@@ -150,7 +150,7 @@ def test_every_rule_has_a_faulty_example():
     assert rules_in("fitters.py", "values.py", "lookups.py") <= set(FITTERS)
     assert rules_in("generators.py") <= set(GENERATORS)
     assert rules_in("estimators.py") <= set(ESTIMATORS)
-    assert rules_in("intervals.py") <= set(INTERVALS)
+    assert rules_in("interval_methods.py") <= set(INTERVALS)
     assert len(of_domains) > 30
 
 
