@@ -50,6 +50,7 @@ format:
     ruff check --fix
     ruff format
     cargo fmt --all
+    rustfmt --edition 2024 rust/core/src/estimators/*.rs
 
 # build the documentation; every warning is an error
 docs:

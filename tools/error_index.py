@@ -3,9 +3,9 @@
 from pathlib import Path
 from types import ModuleType
 
+from offpolicy._util.phrase import in_words
 from offpolicy.errors.kind import Kind, declared
 from offpolicy.errors.kinds import ROOMS
-from offpolicy.errors.phrase import in_words
 from offpolicy.logs import remedies
 from offpolicy.logs.problem_kinds import PROBLEMS, ProblemText
 
@@ -33,7 +33,7 @@ def page() -> str:
 
 def section(room: ModuleType) -> str:
     """Return the kinds of one module of the catalogue."""
-    title = room.__name__.rpartition(".")[2].capitalize()
+    title = room.__name__.rpartition(".of_")[2].capitalize()
     about = (room.__doc__ or "").strip()
     return f"\n## {title}\n\n{about}\n" + "".join(map(entry, declared(vars(room))))
 

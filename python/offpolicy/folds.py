@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from offpolicy._util import polars_calls
 from offpolicy._util.polars_calls import naming_the_log
-from offpolicy.errors.kinds.arguments import bad_value
-from offpolicy.errors.kinds.columns import no_id_of_episode, wrong_type
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_columns import no_id_of_episode, wrong_type
 from offpolicy.logs.columns import Columns
 from offpolicy.logs.sources import Source, open_log
 from offpolicy.protocols import Floats

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from offpolicy import _core
 from offpolicy._util.scalars import shown, whole
 from offpolicy.errors import OffPolicyError
-from offpolicy.errors.kinds.arguments import bad_value
-from offpolicy.errors.kinds.models import bad_grid, grid_too_fine, state_outside_grid
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_models import bad_grid, grid_too_fine, state_outside_grid
 from offpolicy.logs.problem import Problem
 from offpolicy.protocols import Aggregation, Floats, States
 

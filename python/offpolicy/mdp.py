@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offpolicy import _core
-from offpolicy.errors.kinds.arguments import bad_value, outside_range
-from offpolicy.errors.kinds.models import cell_outside, core_refused, does_not_fit
-from offpolicy.errors.kinds.states import damaged_sketch
+from offpolicy.errors.kinds.of_arguments import bad_value, outside_range
+from offpolicy.errors.kinds.of_models import cell_outside, core_refused, does_not_fit
+from offpolicy.errors.kinds.of_states import damaged_sketch
 from offpolicy.protocols import Floats
 
 #: The number of policies that the core evaluates at once.

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from offpolicy._util.mixing import mixed
 from offpolicy._util.probabilities import TOLERANCE, checked, count
 from offpolicy._util.scalars import number
-from offpolicy.errors.kinds.arguments import bad_value
-from offpolicy.errors.kinds.simulation import (
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_simulation import (
     no_legal_action,
     not_to_be_mixed,
     steps_outside_table,

@@ -1,6 +1,7 @@
 """One way to bring about each kind of error that has to do with logs, columns, files and evaluations."""
 
 import os
+from unittest import mock
 
 import numpy as np
 import offpolicy as op
@@ -37,6 +38,14 @@ def cut(folder):
     path = written(folder, "log.parquet")
     path.write_bytes(path.read_bytes()[:200])
     return ev(path)
+
+
+def many_ids(folder):
+    """Evaluate a log whose ids memory does not hold, where no file can take them."""
+    ids = pl.int_range(50_000, eager=True).shuffle(seed=1)
+    log = pl.DataFrame({"episode": ids, "step": 0, "reward": 1.0, "behavior_prob": 0.5, "target_prob": 0.5})
+    with mock.patch.dict(os.environ, TMPDIR=str(folder / "absent")):
+        ev(log, memory="700kB")
 
 
 class Failing:
@@ -178,7 +187,7 @@ EVALUATION = {
     "other-sketches": lambda _: _sketch(0.0).merge(_sketch(-1.0)),
     "below-floor": lambda _: _sketch(2.0),
     "memory-for-steps": lambda _: ev(DEMO.filter(pl.col("episode") == 0), memory="100B"),
-    "memory-for-episodes": lambda _: ev(memory="1kB"),
+    "memory-for-episodes": many_ids,
 }
 STATES = {
     "foreign-state": lambda _: of_map(lambda states: [state[:-1] + b"x" for state in states]),

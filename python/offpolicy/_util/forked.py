@@ -9,7 +9,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from offpolicy.errors.kinds.arguments import forked
+from offpolicy.errors.kinds.of_arguments import forked
 
 #: The folder in which Linux lists the names of this process's threads; other systems have none.
 TASKS = Path("/proc/self/task")

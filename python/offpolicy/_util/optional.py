@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from offpolicy.errors.kinds.arguments import missing_extra
+from offpolicy.errors.kinds.of_arguments import missing_extra
 
 
 def imported(module: str, extra: str, to: str) -> Any:

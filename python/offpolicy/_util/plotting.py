@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from offpolicy._util.files import whole_file
-from offpolicy.errors.kinds.arguments import missing_extra, unknown_ending
+from offpolicy.errors.kinds.of_arguments import missing_extra, unknown_ending
 
 FORMATS = ("svg", "png", "html", "json")
 #: Code points that pictures cannot have: control characters except tabs and line ends, surrogates, noncharacters.

@@ -15,7 +15,7 @@ from polars import selectors
 from polars.exceptions import PanicException, PolarsError
 
 from offpolicy._util.forked import check_not_forked
-from offpolicy.errors.kinds.files import refused_by_polars
+from offpolicy.errors.kinds.of_files import refused_by_polars
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy._util.arrays import Floats
-from offpolicy.errors.kinds.simulation import wrong_array, wrong_probability
+from offpolicy.errors.kinds.of_simulation import wrong_array, wrong_probability
 
 #: A row of probabilities whose sum is within this distance of 1 stays as it is.
 TOLERANCE = 1e-9

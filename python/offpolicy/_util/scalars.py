@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from offpolicy.errors import words
-from offpolicy.errors.kinds.arguments import bad_value, not_utf8, wrong_object
+from offpolicy._util import words
+from offpolicy.errors.kinds.of_arguments import bad_value, not_utf8, wrong_object
 
 Kind = TypeVar("Kind")
 

@@ -16,15 +16,15 @@ from typing import Any, overload
 
 import polars as pl
 
-from offpolicy._util import polars_calls, scalars
+from offpolicy._util import polars_calls, scalars, words
 from offpolicy._util.polars_calls import naming_the_log
 from offpolicy.annotation.annotated_logs import remember, tallies_of
 from offpolicy.annotation.annotator import MODELLED, Annotation, Annotator
 from offpolicy.annotation.transition_ratio import TransitionRatio, unknown_ratio
-from offpolicy.errors import OffPolicyError, words
-from offpolicy.errors.kinds.arguments import wrong_object
-from offpolicy.errors.kinds.logs import steps_begin_elsewhere, steps_counted_from
-from offpolicy.errors.kinds.models import into_does_not_fit, nothing_to_annotate
+from offpolicy.errors import OffPolicyError
+from offpolicy.errors.kinds.of_arguments import wrong_object
+from offpolicy.errors.kinds.of_logs import steps_begin_elsewhere, steps_counted_from
+from offpolicy.errors.kinds.of_models import into_does_not_fit, nothing_to_annotate
 from offpolicy.logs.columns import WRITTEN, Columns, PolicyColumns
 from offpolicy.logs.sources import open_log
 from offpolicy.logs.steps import counted_from, smallest_step, steps_of

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from offpolicy._util.probabilities import Tally, checked, counted
 from offpolicy.annotation.transition_ratio import TransitionRatio
 from offpolicy.errors import SHOWN, BadLogError
-from offpolicy.errors.kinds.columns import wrong_type
-from offpolicy.errors.kinds.models import wrong_answers
-from offpolicy.errors.kinds.simulation import wrong_array
+from offpolicy.errors.kinds.of_columns import wrong_type
+from offpolicy.errors.kinds.of_models import wrong_answers
+from offpolicy.errors.kinds.of_simulation import wrong_array
 from offpolicy.grid import OutsideGridError
 from offpolicy.logs.columns import coding
 from offpolicy.logs.problem import Problem

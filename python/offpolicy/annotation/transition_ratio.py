@@ -23,9 +23,9 @@ import numpy as np
 import polars as pl
 
 from offpolicy.errors import SHOWN, BadLogError, UnknownTransitionsError
-from offpolicy.errors.kinds.models import no_probability, ratio_of_some_folds
-from offpolicy.errors.kinds.simulation import wrong_array
-from offpolicy.evaluation.estimators import TRUSTING
+from offpolicy.errors.kinds.of_models import no_probability, ratio_of_some_folds
+from offpolicy.errors.kinds.of_simulation import wrong_array
+from offpolicy.evaluation.estimators import describe
 from offpolicy.logs.columns import PolicyColumns
 from offpolicy.logs.problem import Problem
 from offpolicy.logs.successors import ORDER, Successors
@@ -66,7 +66,7 @@ class RatioOfFolds:
 
     def __init__(self, domain: Setting, estimators: Sequence[str] | None, allowed: bool) -> None:
         """Leave P̂/P out if no estimator uses it or the domain does not know P."""
-        asked = allowed and (estimators is None or bool(TRUSTING & set(estimators)))
+        asked = allowed and (estimators is None or any("transition_ratio" in describe(e).reads for e in estimators))
         self.domain = domain
         self.known: bool | None = None if asked and knows_transitions(domain) else False
         self.notes: list[str] = []

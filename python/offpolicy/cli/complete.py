@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem
 
-from offpolicy.evaluation.estimators import ESTIMATORS
+from offpolicy.evaluation.estimators import named
 from offpolicy.extensions.plugins import registry
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -21,7 +21,7 @@ def estimators(_context: click.Context, _parameter: click.Parameter, incomplete:
     ['dr,step-is', 'dr,step-wis']
     """
     before, comma, last = incomplete.rpartition(",")
-    return [CompletionItem(f"{before}{comma}{name}") for name in starting(ESTIMATORS, last)]
+    return [CompletionItem(f"{before}{comma}{name}") for name in starting(named(), last)]
 
 
 def files(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -16,7 +16,7 @@ from offpolicy.cli.progress import progress
 from offpolicy.cli.withheld import asked_for_interval, no_interval
 from offpolicy.drivers.improve import AGAINST, REQUIRED
 from offpolicy.drivers.improvement import files_of
-from offpolicy.evaluation.estimators import AVERAGED
+from offpolicy.evaluation.estimators import averaged
 from offpolicy.intervals import CHOICES
 from offpolicy.protocols import Domain, Policy
 from offpolicy.simulation.domain_policies import domain_policy
@@ -50,8 +50,8 @@ from offpolicy.simulation.domain_policies import domain_policy
     default="dr",
     show_default=True,
     metavar="ID",
-    shell_complete=complete.among(AVERAGED),
-    help=f"One of {', '.join(AVERAGED)}.",
+    shell_complete=complete.among(averaged()),
+    help=f"One of {', '.join(averaged())}.",
 )
 @click.option("--baseline", type=float, help="The constant of dr-bsl.")
 @click.option("--caution", type=float, help="C of the score, gain - Cσ or V - Cσ; by default 1.")

@@ -14,7 +14,7 @@ from offpolicy.cli import complete
 from offpolicy.drivers.arguments import COUNTS
 from offpolicy.errors.hints import hint, suggestion
 from offpolicy.evaluation.bounds import Bounds
-from offpolicy.evaluation.estimators import ESTIMATORS
+from offpolicy.evaluation.estimators import named, usual
 from offpolicy.evaluation.plan import TRUNCATIONS
 from offpolicy.intervals import CHOICES
 from offpolicy.logs.columns import Columns, PolicyColumns
@@ -95,7 +95,9 @@ def driver_options(command: Command) -> Command:
 
 def estimate_options(command: Command) -> Command:
     """What is estimated, and how its intervals are made."""
-    ids = f"May be repeated, or a list with commas; by default all that the columns allow of {', '.join(ESTIMATORS)}."
+    ids = f"May be repeated, or a list with commas; by default all that the columns allow of {', '.join(usual())}."
+    if others := named(lambda about: about.only_when_asked):
+        ids += f" By name alone: {', '.join(others)}."
     return with_options(
         command,
         click.option(

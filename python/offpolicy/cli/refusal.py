@@ -9,10 +9,10 @@ from typing import Any
 import click
 from polars.exceptions import PolarsError
 
+from offpolicy._util.phrase import in_words
 from offpolicy._util.visible import visible, visible_lines
 from offpolicy.cli.output import one_document
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
-from offpolicy.errors.phrase import in_words
 
 #: The exit code after Ctrl-C.
 INTERRUPTED = 130

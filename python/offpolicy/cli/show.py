@@ -19,9 +19,9 @@ from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.table import Table
 from rich.text import Text
 
+from offpolicy._util.phrase import in_words
 from offpolicy._util.visible import visible
 from offpolicy.cli.fit import UNFOLDED, fit, width_of
-from offpolicy.errors.phrase import in_words
 from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.evaluation.result import Evaluation

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import click
 
+from offpolicy._util.phrase import in_words
 from offpolicy._util.visible import visible
-from offpolicy.errors.phrase import in_words
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.evaluation.result import Evaluation
 

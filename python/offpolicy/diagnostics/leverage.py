@@ -21,6 +21,7 @@ from typing import Any
 import polars as pl
 
 from offpolicy import _core
+from offpolicy.evaluation.estimators import describe
 
 SCHEMA = {
     "policy": pl.String,
@@ -34,9 +35,6 @@ SCHEMA = {
 }
 #: The number of trajectories with the largest weights that the core keeps.
 TEN = 10
-#: Estimators whose value is a correction of V̂(s_1).
-CORRECTED = ("dr", "dr-v2")
-CAPPED = ("is", "step-is", "wis", *CORRECTED)
 
 
 @dataclass(frozen=True)
@@ -53,11 +51,14 @@ class Leading:
         left = self.size - sum(size for _, size in self.leading[:k])
         return (self.total - sum(x for x, _ in self.leading[:k])) / left if left > 0 else None
 
-    def capped(self, cuts: list[float], lose_size: bool) -> float:
-        """Return the estimate after cutting a fraction of each leading trajectory's part, and of its size if asked."""
+    def capped(self, cuts: list[float], lose_size: bool) -> float | None:
+        """Return the estimate after cutting a fraction of each leading trajectory's part, and of its size if asked.
+
+        Return None if only rounding is left of the size.
+        """
         lost = sum(cut * (x - v) for cut, (x, _), v in zip(cuts, self.leading, self.kept, strict=True))
         size = sum(cut * size for cut, (_, size) in zip(cuts, self.leading, strict=True)) if lose_size else 0.0
-        return (self.total - lost) / (self.size - size)
+        return (self.total - lost) / (self.size - size) if self.size > size else None
 
 
 def moved(
@@ -76,8 +77,10 @@ def moved(
     row["without_largest"] = parts.without(1)
     if len(leaders) == TEN:
         row["without_ten"] = parts.without(TEN)
-        if estimator in CAPPED and weights[-1] > 0:
-            row["capped"] = parts.capped([1 - weights[-1] / c for c in weights], lose_size=estimator == "wis")
+        about = describe(estimator)
+        # What a cap leaves alone is V̂(s_1) or 0; of a baseline it is not known here.
+        if about.uses_weights and not about.needs_baseline and weights[-1] > 0:
+            row["capped"] = parts.capped([1 - weights[-1] / c for c in weights], lose_size=about.weighted)
     return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in row.items()}
 
 
@@ -85,12 +88,13 @@ def _parts(
     estimator: str, value: float, n: int, mean_weight: float, leaders: Sequence[_core.Leader], weights: list[float]
 ) -> Leading | None:
     """Return the estimate and its leading trajectories, or None if one of these has no known value."""
-    is_wis = estimator == "wis"
-    values = _known(leader.returns if is_wis else leader.values.get(estimator) for leader in leaders)
-    kept = _known(leader.first_v_hat for leader in leaders) if estimator in CORRECTED else [0.0] * len(leaders)
+    about = describe(estimator)
+    of_returns = about.weighted and about.weights_returns
+    values = _known(leader.returns if of_returns else leader.values.get(estimator) for leader in leaders)
+    kept = _known(leader.first_v_hat for leader in leaders) if about.corrects_first_value else [0.0] * len(leaders)
     if not leaders or values is None or kept is None:
         return None
-    if is_wis:
+    if of_returns:
         leading = [(c * g, c) for c, g in zip(weights, values, strict=True)]
         return Leading(value * mean_weight * n, mean_weight * n, leading, kept)
     return Leading(value * n, float(n), [(x, 1.0) for x in values], kept)

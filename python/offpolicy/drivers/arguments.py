@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from offpolicy._util import words
+from offpolicy._util.phrase import joined, phrase
 from offpolicy._util.scalars import at_least_0, is_number, shown, text, whole
 from offpolicy.drivers.candidates import make_generator
 from offpolicy.drivers.split_log import Parts
-from offpolicy.errors import words
-from offpolicy.errors.kinds.arguments import (
+from offpolicy.errors.kinds.of_arguments import (
     bad_value,
     give_one,
     lacks_member,
@@ -24,9 +25,8 @@ from offpolicy.errors.kinds.arguments import (
     policies_need_names,
     wrong_object,
 )
-from offpolicy.errors.kinds.drivers import things_missing
-from offpolicy.errors.phrase import joined, phrase
-from offpolicy.evaluation.estimators import NEEDS, check_ids
+from offpolicy.errors.kinds.of_drivers import things_missing
+from offpolicy.evaluation.estimators import check_ids, describe
 from offpolicy.evaluation.plan import BEHAVIOR, TARGET, Settings
 from offpolicy.extensions import plugins
 from offpolicy.folds import MOST_FOLDS
@@ -185,7 +185,7 @@ def refuse_what_is_missing(
     """Refuse with everything that is known to be missing; one thing alone is told by whoever needs it."""
     chosen = read_fitter(fitter)
     lacking = [] if isinstance(generator, Mapping) else missing_of(make_generator(generator, fitter), domain)
-    if any(role != "ratio" for role in NEEDS[estimator]):
+    if any(role != "ratio" for role in describe(estimator).needs):
         lacking += [lack for lack in missing_of(chosen, domain) if lack not in lacking]
     if behavior is None and not columns.has_behavior(source.columns):
         lacking.append(

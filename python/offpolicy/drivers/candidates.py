@@ -7,12 +7,12 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from offpolicy._util import words
 from offpolicy._util.scalars import is_number
-from offpolicy.errors import words
 from offpolicy.errors.kind import Kind
-from offpolicy.errors.kinds.arguments import wrong_object
-from offpolicy.errors.kinds.drivers import generated_candidates, given_candidates
-from offpolicy.errors.kinds.plugins import wrong_candidates
+from offpolicy.errors.kinds.of_arguments import wrong_object
+from offpolicy.errors.kinds.of_drivers import generated_candidates, given_candidates
+from offpolicy.errors.kinds.of_plugins import wrong_candidates
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.extensions import plugins
 from offpolicy.protocols import Candidate, Generator, ModelFitter, Policy, Setting

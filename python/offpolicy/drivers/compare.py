@@ -18,16 +18,16 @@ from offpolicy._util.scalars import MOST_THREADS, is_number, number, whole
 from offpolicy._util.scratch import ScratchFolder
 from offpolicy.drivers.arguments import read_domain, read_fitter, read_policies
 from offpolicy.drivers.comparison import Comparison, Estimator, needs_model, true_values
-from offpolicy.errors.kinds.arguments import at_least_one, bad_value
-from offpolicy.errors.kinds.drivers import (
+from offpolicy.errors.kinds.of_arguments import at_least_one, bad_value
+from offpolicy.errors.kinds.of_drivers import (
     names_of_estimators,
     not_a_simulator,
     not_an_estimator,
     other_policies_in_truth,
     value_of_behavior,
 )
-from offpolicy.errors.kinds.models import too_few_episodes
-from offpolicy.evaluation.estimators import ESTIMATORS, check_ids
+from offpolicy.errors.kinds.of_models import too_few_episodes
+from offpolicy.evaluation.estimators import RETURNS, check_ids, named
 from offpolicy.experiments import figures
 from offpolicy.experiments.errors import summary
 from offpolicy.experiments.runs import complete
@@ -192,10 +192,10 @@ def _estimators(estimators: Any) -> tuple[list[str], dict[str, Estimator]]:
         raise at_least_one(what="compare needs", thing="estimator")
     if ids:
         check_ids(ids)
-    if "mc" in ids:
-        others = ", ".join(name for name in ESTIMATORS if name != "mc")
-        raise value_of_behavior(target="target", others=f"choose of {others}")
-    if len(functions) + len(set(ids)) < len(given) or set(functions) & set(ESTIMATORS):
+    if RETURNS in ids:
+        others = ", ".join(named(lambda about: not about.of_behavior))
+        raise value_of_behavior(estimator=repr(RETURNS), target="target", others=f"choose of {others}")
+    if len(functions) + len(set(ids)) < len(given) or set(functions) & set(named()):
         raise names_of_estimators()
     return ids, functions
 

@@ -22,8 +22,8 @@ from offpolicy.annotation.annotate import annotate
 from offpolicy.annotation.annotator import MODELLED
 from offpolicy.drivers.arguments import described
 from offpolicy.drivers.split_log import Sides
-from offpolicy.errors.kinds.drivers import estimate_not_finite
-from offpolicy.evaluation.estimators import BLENDED, NEEDS
+from offpolicy.errors.kinds.of_drivers import estimate_not_finite
+from offpolicy.evaluation.estimators import describe
 from offpolicy.evaluation.evaluate import evaluate
 from offpolicy.experiments.estimates import cut, estimated
 from offpolicy.logs.columns import Columns, PolicyColumns
@@ -79,7 +79,8 @@ class Comparison:
                 for i, (name, of) in enumerate(columns.items())
             }
         settings: dict[str, Any] = {"discount": self.domain.discount, "horizon": self.domain.horizon}
-        settings |= {"baseline": self.baseline, "threads": 1, "passes": 2 if BLENDED & set(self.estimators) else 1}
+        passes = max((describe(estimator).value_pass for estimator in self.estimators), default=1)
+        settings |= {"baseline": self.baseline, "threads": 1, "passes": passes}
         found = estimated(log, columns, self.estimators, settings) if self.estimators else {}
         return {
             name: {estimator: found[name, estimator] for estimator in self.estimators}
@@ -132,4 +133,4 @@ def true_values(
 
 def needs_model(estimators: Sequence[str]) -> bool:
     """True if any of them needs Q̂, V̂ or R̂."""
-    return any(set(NEEDS[estimator]) & set(MODELLED) for estimator in estimators)
+    return any(set(describe(estimator).needs) & set(MODELLED) for estimator in estimators)

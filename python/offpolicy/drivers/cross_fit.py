@@ -16,7 +16,8 @@ from functools import partial
 from typing import Any
 
 from offpolicy import intervals
-from offpolicy._util import scalars
+from offpolicy._util import scalars, words
+from offpolicy._util.phrase import phrase
 from offpolicy._util.polars_calls import naming_the_log
 from offpolicy._util.probabilities import renormalised
 from offpolicy.annotation.annotator import MODELLED
@@ -35,10 +36,8 @@ from offpolicy.drivers.arguments import (
 )
 from offpolicy.drivers.cross_fit_result import CrossFit, Fold
 from offpolicy.drivers.split_log import TEST, TRAIN, Parts, SplitLog, Stored
-from offpolicy.errors import words
-from offpolicy.errors.kinds.arguments import bad_value
-from offpolicy.errors.kinds.models import fraction_leaves_none, one_fold_has_all
-from offpolicy.errors.phrase import phrase
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_models import fraction_leaves_none, one_fold_has_all
 from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.evaluate import (
     NoWeightError,

@@ -22,10 +22,10 @@ import polars as pl
 from offpolicy import intervals
 from offpolicy._util.printing import readable, whole_tables
 from offpolicy.annotation.annotator import MODELLED
-from offpolicy.errors.kinds.evaluation import several_models
+from offpolicy.errors.kinds.of_evaluation import several_models
 from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.estimate import Estimate
-from offpolicy.evaluation.estimators import NEEDS
+from offpolicy.evaluation.estimators import describe
 from offpolicy.evaluation.result import Evaluation
 from offpolicy.evaluation.verdict import Verdict
 from offpolicy.intervals import Interval, auto
@@ -109,7 +109,7 @@ class PooledEstimate(Estimate):
 
     @property
     def _modelled(self) -> bool:
-        return bool(set(MODELLED) & set(NEEDS[self.estimator]))
+        return bool(set(MODELLED) & set(describe(self.estimator).needs))
 
     def _average(self, each: list[Interval]) -> Interval:
         """The intervals of the folds, each with the weight of its trajectories."""

@@ -40,14 +40,12 @@ from offpolicy.drivers.candidates import find_candidates
 from offpolicy.drivers.improvement import SCHEMA, BehaviorValue, Improvement, at_least
 from offpolicy.drivers.score import LowerBound, Score, Scoring
 from offpolicy.drivers.split_log import default_names
-from offpolicy.errors import words
-from offpolicy.errors.kinds.arguments import needs_argument
-from offpolicy.errors.kinds.drivers import bounds_nothing, made_of_ratios, value_of_behavior
+from offpolicy.errors.kinds.of_drivers import bounds_nothing, made_of_ratios, value_of_behavior
 from offpolicy.evaluation.bounds import Bounds
-from offpolicy.evaluation.estimators import AVERAGED, WEIGHTED, check_ids
+from offpolicy.evaluation.estimators import averaged, check_ids, describe
 from offpolicy.evaluation.evaluate import check_types, evaluate
 from offpolicy.evaluation.options import ProgressFunction
-from offpolicy.evaluation.plan import BEHAVIOR
+from offpolicy.evaluation.plan import BEHAVIOR, need_baseline
 from offpolicy.evaluation.result import Evaluation
 from offpolicy.folds import fold_of
 from offpolicy.intervals import METHODS, PROMISES
@@ -156,7 +154,7 @@ def improve(
     scalars.choice("against", against, AGAINST)
     scalars.choice("require", require, REQUIRED)
     bound = LowerBound.chosen(caution, interval, confidence, bounds, "gain" if against == "difference" else "V")
-    check_estimator(estimator, baseline)
+    check_estimator(estimator, baseline, setting)
     scalars.choice("order", order, ("sorted", "any"))
     transition_ratio, threads = scalars.flag("transition_ratio", transition_ratio), scalars.threads(threads)
     source = with_behavior(open_log(log), columns)
@@ -224,27 +222,28 @@ def _known_behavior(domain: Setting) -> Policy | None:
     return behavior if is_policy(behavior) else None
 
 
-def check_estimator(estimator: str, baseline: float | None) -> None:
+def check_estimator(estimator: str, baseline: float | None, domain: Setting) -> None:
     """Refuses what does not average values of trajectories, with the reason."""
     check_ids([estimator])
-    others = f"choose one of {', '.join(AVERAGED)}"
-    if estimator in WEIGHTED:
-        raise made_of_ratios(estimator=repr(estimator), others=others)
-    if estimator == "mc":
-        raise value_of_behavior(target="candidate", others=others)
-    if estimator == "reg":
-        raise bounds_nothing(others=others)
-    if estimator == "dr-bsl" and baseline is None:
-        raise needs_argument(
-            who="estimator 'dr-bsl'", argument=words.argument("baseline"), why=", the constant c of its guess"
-        )
+    about, name = describe(estimator), repr(estimator)
+    others = f"choose one of {', '.join(other for other in averaged() if other != estimator)}"
+    if about.weighted:
+        raise made_of_ratios(estimator=name, others=others)
+    if about.of_behavior:
+        raise value_of_behavior(estimator=name, target="candidate", others=others)
+    if about.model == "value":
+        raise bounds_nothing(estimator=name, bias="its model's bias", others=others)
+    if about.unbiased == "in-the-limit" and not (about.shrinks and domain.reward_range[0] >= 0):
+        bias = "its bias, which makes costs look smaller," if about.shrinks else "its bias in small samples"
+        raise bounds_nothing(estimator=name, bias=bias, others=others)
+    need_baseline(estimator, baseline)
 
 
 def cost_floor(domain: Setting, estimator: str, bound: LowerBound) -> float | None:
     """Return the lowest reward where that is a cost from which the gain of `step-is` must count."""
     certain = bound.method in METHODS and METHODS[bound.method].kind in PROMISES
     lowest = domain.reward_range[0]
-    return lowest if estimator == "step-is" and not certain and -math.inf < lowest < 0 else None
+    return lowest if describe(estimator).with_baseline and not certain and -math.inf < lowest < 0 else None
 
 
 def _asked(

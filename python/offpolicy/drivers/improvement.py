@@ -16,7 +16,7 @@ from offpolicy._util.optional import imported
 from offpolicy._util.printing import readable, whole_tables
 from offpolicy._util.visible import visible
 from offpolicy.drivers.score import LowerBound
-from offpolicy.errors.kinds.arguments import unknown_ending
+from offpolicy.errors.kinds.of_arguments import unknown_ending
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.evaluation.verdict import LEVELS, Verdict
 from offpolicy.intervals import PROMISES

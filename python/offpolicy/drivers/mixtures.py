@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from offpolicy._util.phrase import joined
 from offpolicy._util.scalars import is_number
 from offpolicy.drivers.arguments import missing_of, read_fitter
-from offpolicy.errors.kinds.arguments import bad_value
-from offpolicy.errors.kinds.drivers import things_missing
-from offpolicy.errors.phrase import joined
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_drivers import things_missing
 from offpolicy.folds import split
 from offpolicy.models.behavior_policy import behavior_policy
 from offpolicy.policies import Mixture

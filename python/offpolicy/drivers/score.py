@@ -34,17 +34,17 @@ from statistics import NormalDist
 from typing import Any
 
 from offpolicy import intervals
+from offpolicy._util import words
+from offpolicy._util.phrase import phrase
 from offpolicy._util.probabilities import Tally
 from offpolicy._util.scalars import at_least_0, is_number
 from offpolicy.drivers.arguments import read_fitter
 from offpolicy.drivers.split_log import Sides
-from offpolicy.errors import words
-from offpolicy.errors.kinds.arguments import bad_value, give_one, interval_not_named
-from offpolicy.errors.phrase import phrase
+from offpolicy.errors.kinds.of_arguments import bad_value, give_one, interval_not_named
 from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate
-from offpolicy.evaluation.estimators import NEEDS
+from offpolicy.evaluation.estimators import describe
 from offpolicy.evaluation.evaluate import evaluate
 from offpolicy.evaluation.options import ProgressFunction
 from offpolicy.evaluation.result import Evaluation
@@ -185,12 +185,13 @@ class Scoring:
     @property
     def _gained_by(self) -> str:
         """The estimator whose values gains are made of."""
-        return self.estimator if self.floor is None else "dr-bsl"
+        with_baseline = describe(self.estimator).with_baseline
+        return self.estimator if self.floor is None or with_baseline is None else with_baseline
 
     @property
     def _modelled(self) -> list[str]:
         """What the estimator needs of a model."""
-        return [role for role in NEEDS[self.estimator] if role != "ratio"]
+        return [role for role in describe(self.estimator).needs if role != "ratio"]
 
     def _fraction(self, candidate: Candidate) -> float:
         """How much of the log the candidate and its Q̂ have seen."""

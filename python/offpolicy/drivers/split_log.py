@@ -25,7 +25,7 @@ from offpolicy.annotation.annotate import annotate
 from offpolicy.annotation.annotated_logs import tallies_of
 from offpolicy.annotation.growing import GrowingLog
 from offpolicy.errors import BadLogError
-from offpolicy.errors.kinds.models import domain_has_other_state
+from offpolicy.errors.kinds.of_models import domain_has_other_state
 from offpolicy.folds import expression, fold_of, share_of, split
 from offpolicy.logs.columns import ESTIMATED, SCORE, WRITTEN, Columns, PolicyColumns
 from offpolicy.logs.sources import FrameSource, ParquetSource, Source

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
+from offpolicy._util.phrase import Phrase, Words, in_words
 from offpolicy._util.visible import visible, visible_lines
-from offpolicy.errors.phrase import Phrase, Words, in_words
-from offpolicy.errors.words import CHECK_LISTS
+from offpolicy._util.words import CHECK_LISTS
 from offpolicy.logs.problem import Problem, ProblemKind, kinds_of
 
 #: Problems that are told of one batch of rows.

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Any, Generic, TypeVar
 
+from offpolicy._util.phrase import Phrase, Word
 from offpolicy.errors import OffPolicyError
-from offpolicy.errors.phrase import Phrase, Word
 
 E = TypeVar("E", bound=OffPolicyError)
 
@@ -20,7 +20,7 @@ class Kind(Generic[E]):
     `id` is its name for ever, and a heading of the error index. `words` are parameters that are the same in every
     message. `example` has the others, for the index.
 
-    >>> from offpolicy.errors.kinds.arguments import bad_value
+    >>> from offpolicy.errors.kinds.of_arguments import bad_value
     >>> error = bad_value(name="discount", expected="between 0 and 1", found=2)
     >>> error.kind, str(error)
     ('bad-value', 'discount must be between 0 and 1, not 2')

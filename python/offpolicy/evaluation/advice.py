@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from offpolicy.errors.phrase import Word, phrase
-from offpolicy.errors.words import argument, given
+from offpolicy._util.phrase import Word, phrase
+from offpolicy._util.words import argument, given
 
 USE = "use the estimate with its interval"
 CHECK_PROBABILITIES = "check the logged probabilities, and that π0 takes every action that the target policy takes"

@@ -18,14 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from offpolicy.errors import words
-from offpolicy.errors.kinds.evaluation import (
+from offpolicy._util import words
+from offpolicy.errors.kinds.of_evaluation import (
     bad_bound,
     bounds_too_short,
     ends_of_bounds,
     missing_bound,
     range_not_known,
 )
+from offpolicy.evaluation.estimators import describe
 from offpolicy.protocols import Floats, Setting
 
 Range = tuple[float, float]
@@ -125,22 +126,35 @@ class Bounds:
         return None
 
     def range(self, estimator: str, terms: Terms) -> Range:
-        """The least and the largest value that one trajectory can have."""
-        if estimator == "mc":
-            return self.returns(terms)
-        if estimator == "dr-v2":
-            raise range_not_known(estimator="dr-v2")
-        weights = self._ratio(terms.horizon)
-        if estimator == "is":
-            least, most = self.returns(terms)
-            product = 1.0
-            for weight in weights:
-                product *= max(weight, 1.0) if not self.fixed_length else weight
-            return min(0.0, product * least), max(0.0, product * most)
-        if estimator == "step-is":
-            return _step_is(self.rewards(), weights, terms.discount)
-        models = self._baseline(terms) if estimator == "dr-bsl" else self._q(terms.horizon)
-        return _dr(self.rewards(), weights, models, terms.discount)
+        """Return the least and the largest value that one trajectory can have, by the kind of the estimator's range."""
+        about = describe(estimator)
+        match about.range:
+            case "return":
+                return self.returns(terms)
+            case "first-value":
+                return self._q(terms.horizon)[0]
+            case "weighted-return":
+                return self._weighted_return(terms)
+            case "weighted-rewards":
+                return _step_is(self.rewards(), self._ratio(terms.horizon), terms.discount)
+            case "less-control-variate":
+                weights = self._ratio(terms.horizon)
+                return _dr(self.rewards(), weights, self._q(terms.horizon), terms.discount)
+            case "less-baseline":
+                return _dr(self.rewards(), self._ratio(terms.horizon), self._baseline(terms), terms.discount)
+            case "unknown":
+                where = " where the log has a transition_ratio" if "transition_ratio" in about.reads else ""
+                raise range_not_known(estimator=estimator, where=where)
+            case kind:
+                raise range_not_known(estimator=estimator, where=f": bounds do not know the kind {kind!r}")
+
+    def _weighted_return(self, terms: Terms) -> Range:
+        """Return the range of a return times the product of all ratios."""
+        least, most = self.returns(terms)
+        product = 1.0
+        for weight in self._ratio(terms.horizon):
+            product *= max(weight, 1.0) if not self.fixed_length else weight
+        return min(0.0, product * least), max(0.0, product * most)
 
     def _widened(self, pair: Range) -> Range:
         return pair if self.fixed_length else (min(0.0, pair[0]), max(0.0, pair[1]))

@@ -15,11 +15,11 @@ import math
 from dataclasses import dataclass, field
 
 from offpolicy import _core, intervals
-from offpolicy.errors import words
-from offpolicy.errors.phrase import phrase
+from offpolicy._util import words
+from offpolicy._util.phrase import phrase
 from offpolicy.evaluation.bounds import Bounds, Range, Terms
 from offpolicy.evaluation.estimate import Estimate
-from offpolicy.evaluation.estimators import BLENDED
+from offpolicy.evaluation.estimators import describe
 from offpolicy.intervals import Interval
 from offpolicy.intervals.paired import PairedRequest, PairedSamples
 from offpolicy.intervals.request import REPLICATES
@@ -60,7 +60,7 @@ class Difference:
         about = (estimate.policy, against, estimate.estimator)
         if found is None:
             why: str = phrase("is known after a second reading of the log: it needs {passes}", passes=words.TWO_PASSES)
-            if estimate.estimator in BLENDED:
+            if describe(estimate.estimator).blended:
                 why = "is not known, for it has no values of single trajectories"
             template = "the difference of {estimator} from the mean return {why}"
             reason = estimate.withheld or phrase(template, estimator=estimate.estimator, why=why)
@@ -147,6 +147,6 @@ def _scale(estimate: Estimate, difference: float) -> float:
     """Return the size of the numbers whose rounding may be left in a difference."""
     terms, value = estimate.terms, estimate.value or 0.0
     steps = terms.horizon if terms.discount == 1 else (1 - terms.discount**terms.horizon) / (1 - terms.discount)
-    guess = abs(terms.baseline or 0.0) * steps if estimate.estimator == "dr-bsl" else 0.0
+    guess = abs(terms.baseline or 0.0) * steps if describe(estimate.estimator).needs_baseline else 0.0
     seen = (abs(number) for number in estimate.extremes or ())
     return max(abs(value), abs(value - difference), guess, *seen)

@@ -17,11 +17,11 @@ from offpolicy._util.probabilities import renormalised
 from offpolicy.annotation.annotated_logs import Counting
 from offpolicy.diagnostics import Diagnostics
 from offpolicy.errors import OffPolicyError
-from offpolicy.errors.kinds.evaluation import no_weight
+from offpolicy.errors.kinds.of_evaluation import no_weight
 from offpolicy.evaluation.bounds import Bounds, Range, Terms
 from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate, IntervalSettings
-from offpolicy.evaluation.estimators import WEIGHTED
+from offpolicy.evaluation.estimators import RETURNS, named
 from offpolicy.evaluation.options import (
     MapFunction,
     Options,
@@ -137,8 +137,8 @@ def evaluate(
         what is available. A log that needs more is refused with `MemoryLimitError`, which says how much. A step of the
         longest episode takes 33 bytes for each sum over episodes (seven sums for all estimators of a policy with
         diagnostics), once in each thread, and up to 144 more for each policy when the log has been read; an episode
-        takes 28 bytes, and none where its id follows the one before. Batches that are being read, and what Polars
-        takes, come on top.
+        takes 28 bytes, and none where its id follows the one before; ids beyond half of the limit go to temporary
+        files. Batches that are being read, and what Polars takes, come on top.
 
     Examples
     --------
@@ -308,7 +308,7 @@ def _without_dead_policies(read: Read, story: Story) -> Read:
     """Nobody asked for the weighted estimators by name: a policy that has none keeps the others."""
     while (dead := read.whole.without_weight) is not None:
         story.notes.append(str(NoWeightError(*dead)).partition(", for the target")[0])
-        plan = read.plan.without(dead[0], WEIGHTED)
+        plan = read.plan.without(dead[0], named(lambda about: about.weighted))
         read = replace(read, plan=plan, whole=read.scanner.scan(plan, _core.Pass.FIRST))
     return read
 
@@ -381,7 +381,7 @@ def _paired(
 ) -> dict[tuple[str, str], Difference]:
     """Return the difference of each target policy's estimates from the mean return, by policy and estimator."""
     rows = {(names[row.policy], row.estimator): row for row in outcome.estimates}
-    own = rows[BEHAVIOR, "mc"].std_error
+    own = rows[BEHAVIOR, RETURNS].std_error
     error = None if own is None else own.value
     targets = (estimate for estimate in estimates if estimate.policy != BEHAVIOR)
     return {each.key: Difference.of(each, BEHAVIOR, rows[each.key].difference, error) for each in targets}
@@ -410,4 +410,6 @@ class NoWeightError(OffPolicyError):
     def __init__(self, policy: str, step: int) -> None:
         """Names the policy, and the step from 1."""
         self.policy, self.step = policy, step
-        super().__init__(no_weight(policy=repr(policy), step=step).message)
+        *others, last = named(lambda about: about.weighted)
+        undefined = f"{', '.join(others)} and {last}"
+        super().__init__(no_weight(policy=repr(policy), step=step, estimators=undefined).message)

@@ -1,8 +1,10 @@
 """The memory that an evaluation may take: how it is written, and what there is.
 
 What grows with a log is counted before it is taken: some hundred bytes for each step of the longest episode and each
-policy, and 28 bytes for each episode whose id does not follow the one before. The default is half of what the system
-can still give, whatever limits it: the machine, the control group of a container, or `ulimit -v`.
+policy, and 28 bytes for each episode whose id does not follow the one before. From half of the limit on such ids are
+written to files without a name in the system's place for temporary ones (`TMPDIR`), which go with the process however
+it ends; a state that travels through `map=` holds its ids whole. The default limit is half of what the system can still
+give, whatever limits it: the machine, the control group of a container, or `ulimit -v`.
 """
 
 from __future__ import annotations
@@ -13,11 +15,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from offpolicy._util import words
 from offpolicy._util.scalars import as_whole
-from offpolicy.errors import MemoryLimitError, words
-from offpolicy.errors.kinds.arguments import wrong_object
-from offpolicy.errors.kinds.evaluation import memory_for_episodes, memory_for_steps
+from offpolicy.errors import MemoryLimitError
+from offpolicy.errors.kinds.of_arguments import wrong_object
+from offpolicy.errors.kinds.of_evaluation import memory_for_episodes, memory_for_steps
 
+#: Memory of an episode whose id does not follow the one before.
+ID_BYTES = 28
 #: Of the memory that is available, the default takes one part in so many.
 SHARE = 2
 _UNITS = {"": 1, "b": 1}
@@ -92,10 +97,10 @@ def _text(path: str) -> str:
 def memory_limit(needed: int, limit: int, steps: int, episodes: int) -> MemoryLimitError:
     """Return the error of a log that needs more memory than may be taken, for its steps or for its episodes."""
     sizes = {"needed": _size(needed), "limit": _size(limit)}
-    if steps >= episodes:
-        error = memory_for_steps(**sizes, steps=f"{steps:,}")
-    else:
+    if 2 * ID_BYTES * episodes > needed:
         error = memory_for_episodes(**sizes, episodes=f"{episodes:,}")
+    else:
+        error = memory_for_steps(**sizes, steps=f"{steps:,}")
     error.needed, error.limit, error.steps, error.episodes = needed, limit, steps, episodes
     return error
 

@@ -9,11 +9,10 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from offpolicy import intervals
-from offpolicy._util import scalars
-from offpolicy.errors import words
-from offpolicy.errors.kinds.arguments import needs_two_passes, not_together, wrong_object
-from offpolicy.errors.kinds.evaluation import continuing_bounds, continuing_discount
-from offpolicy.errors.phrase import phrase
+from offpolicy._util import scalars, words
+from offpolicy._util.phrase import phrase
+from offpolicy.errors.kinds.of_arguments import needs_two_passes, not_together, wrong_object
+from offpolicy.errors.kinds.of_evaluation import continuing_bounds, continuing_discount
 from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.memory import limit
 from offpolicy.evaluation.plan import Settings

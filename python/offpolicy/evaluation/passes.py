@@ -9,7 +9,7 @@ from functools import partial
 
 from offpolicy import _core
 from offpolicy.errors import BadLogError, OffPolicyError, UnreadableError
-from offpolicy.errors.kinds.files import changed_log
+from offpolicy.errors.kinds.of_files import changed_log
 from offpolicy.evaluation.memory import memory_limit
 from offpolicy.evaluation.options import MapFunction, ProgressFunction
 from offpolicy.evaluation.plan import Plan

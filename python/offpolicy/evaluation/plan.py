@@ -7,13 +7,18 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from offpolicy import _core
-from offpolicy._util import scalars
-from offpolicy.errors import MissingColumnError, words
+from offpolicy._util import scalars, words
+from offpolicy._util.phrase import Word, phrase
+from offpolicy.errors import MissingColumnError
 from offpolicy.errors.hints import suggestion
-from offpolicy.errors.kinds.arguments import mixture_before_its_policy, name_of_behavior, needs_argument, nothing_given
-from offpolicy.errors.kinds.columns import estimator_lacks_column
-from offpolicy.errors.phrase import Word, phrase
-from offpolicy.evaluation.estimators import BLENDED, ESTIMATORS, NEEDS
+from offpolicy.errors.kinds.of_arguments import (
+    mixture_before_its_policy,
+    name_of_behavior,
+    needs_argument,
+    nothing_given,
+)
+from offpolicy.errors.kinds.of_columns import estimator_lacks_column
+from offpolicy.evaluation.estimators import RETURNS, describe, usual
 from offpolicy.logs.columns import ESTIMATED, Columns, PolicyColumns, instead_of
 from offpolicy.logs.crossing import Crossing
 
@@ -64,7 +69,9 @@ class Policy:
 
     def allows(self, estimator: str) -> bool:
         """True where every column that the estimator needs is there."""
-        return all(self.ratio is not None if need == "ratio" else need in self.models for need in NEEDS[estimator])
+        return all(
+            self.ratio is not None if need == "ratio" else need in self.models for need in describe(estimator).needs
+        )
 
 
 @dataclass(frozen=True)
@@ -117,7 +124,7 @@ class Plan:
             mixed = from_probabilities[form.of] if isinstance(form, MixedRatio) else isinstance(form, Probabilities)
             from_probabilities[policy.name] = mixed
         return self.columns.behavior_prob == ESTIMATED and any(
-            from_probabilities[policy.name] and any("ratio" in NEEDS[e] for e in policy.estimators)
+            from_probabilities[policy.name] and any(describe(e).uses_weights for e in policy.estimators)
             for policy in self.policies
         )
 
@@ -128,9 +135,13 @@ class Plan:
 
     def second(self) -> Plan:
         """The plan of the second pass: fewer estimators, hence fewer columns."""
-        late = {"step-wis", "wdr", *BLENDED} | ({"dr-bsl"} if self.settings.horizon is None else set())
-        late |= {"wis"} if self.diagnostics or self.paired else set()
-        return self.keeping(late)
+        return self.keeping({e for policy in self.policies for e in policy.estimators if self._works_again(e)})
+
+    def _works_again(self, estimator: str) -> bool:
+        """True where an estimator needs the second pass: for its values, its error, or influence values."""
+        about = describe(estimator)
+        unknown_horizon = about.needs_baseline and self.settings.horizon is None
+        return about.passes > 1 or unknown_horizon or (about.weighted and (self.diagnostics or self.paired))
 
     def keeping(self, estimators: Collection[str], policy: str | None = None) -> Plan:
         """The same policies with only these estimators, of one policy or of all; indices do not change."""
@@ -139,7 +150,7 @@ class Plan:
             wanted = policy in (None, target.name)
             return replace(target, estimators=tuple(e for e in target.estimators if wanted and e in estimators))
 
-        return replace(self, policies=tuple(keep(target) for target in self.policies), mc="mc" in estimators)
+        return replace(self, policies=tuple(keep(target) for target in self.policies), mc=RETURNS in estimators)
 
     def without(self, policy: str, estimators: Collection[str]) -> Plan:
         """The same plan less some estimators of one policy."""
@@ -152,8 +163,8 @@ class Plan:
 
     def spec(self) -> _core.Spec:
         """Return what the core is told: the columns that the chosen estimators read, and no others."""
-        used = {e for policy in self.policies for e in policy.estimators}
-        returns = ["mc"] if self.mc or self.paired or used & {"is", "wis"} else []
+        weights_returns = any(describe(e).weights_returns for policy in self.policies for e in policy.estimators)
+        returns = [RETURNS] if self.mc or self.paired or weights_returns else []
         mixtures = (policy.ratio for policy in self.policies if policy.estimators)
         bases = {form.of for form in mixtures if isinstance(form, MixedRatio)}
         return _core.Spec(
@@ -188,9 +199,7 @@ class Plan:
 
 def _policy_spec(policy: Policy, is_base: bool) -> _core.PolicySpec:
     """Return a policy with the columns that its estimators read, or those of which others are mixtures."""
-    needs = {need for estimator in policy.estimators for need in NEEDS[estimator]}
-    if "dr-v2" in policy.estimators:
-        needs.add("transition_ratio")
+    needs = {need for e in policy.estimators for need in (*describe(e).needs, *describe(e).reads)}
     form = policy.ratio if is_base or "ratio" in needs else None
     models = {role: name for role, name in policy.models.items() if role in needs}
     return _core.PolicySpec(
@@ -275,21 +284,27 @@ def choose_estimators(
     policies: Sequence[Policy], asked: Sequence[str] | None, baseline: float | None
 ) -> tuple[Policy, ...]:
     """Gives each policy its estimators: those asked for, or all that its columns allow."""
-    if asked is not None and "dr-bsl" in asked and baseline is None:
-        raise needs_argument(
-            who="estimator 'dr-bsl'", argument=words.argument("baseline"), why=", the constant c of its guess"
-        )
+    for estimator in asked or ():
+        need_baseline(estimator, baseline)
 
     def choose(policy: Policy) -> Policy:
         if asked is None:
-            possible = (e for e in ESTIMATORS if e != "mc" and (e != "dr-bsl" or baseline is not None))
+            possible = (e for e in usual() if e != RETURNS and not (describe(e).needs_baseline and baseline is None))
             return replace(policy, estimators=tuple(e for e in possible if policy.allows(e)))
         for estimator in asked:
             if not policy.allows(estimator):
                 raise _missing(policy, estimator)
-        return replace(policy, estimators=tuple(e for e in asked if e != "mc"))
+        return replace(policy, estimators=tuple(e for e in asked if e != RETURNS))
 
     return tuple(choose(policy) for policy in policies)
+
+
+def need_baseline(estimator: str, baseline: float | None) -> None:
+    """Refuse an estimator that needs the constant of a guess where there is none."""
+    if baseline is None and describe(estimator).needs_baseline:
+        raise needs_argument(
+            who=f"estimator {estimator!r}", argument=words.argument("baseline"), why=", the constant c of its guess"
+        )
 
 
 def left_out(plan: Plan) -> list[str]:
@@ -309,7 +324,7 @@ def left_out(plan: Plan) -> list[str]:
 
 def _missing(policy: Policy, estimator: str) -> MissingColumnError:
     here = {"estimator": repr(estimator), "policy": repr(policy.name)}
-    for need in NEEDS[estimator]:
+    for need in describe(estimator).needs:
         if need == "ratio" and policy.ratio is None:
             return estimator_lacks_column(**here, needed=policy.lacks)
         if need != "ratio" and need not in policy.models:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from offpolicy.errors import words
-from offpolicy.errors.kinds.arguments import needs_argument
-from offpolicy.errors.kinds.columns import column_twice
-from offpolicy.errors.kinds.evaluation import no_value_after_one_pass
-from offpolicy.errors.phrase import phrase
-from offpolicy.evaluation.estimators import BLENDED, check_ids
+from offpolicy._util import words
+from offpolicy._util.phrase import phrase
+from offpolicy.errors.kinds.of_arguments import needs_argument
+from offpolicy.errors.kinds.of_columns import column_twice
+from offpolicy.errors.kinds.of_evaluation import no_value_after_one_pass
+from offpolicy.evaluation.estimators import RETURNS, check_ids, describe
 from offpolicy.evaluation.memory import memory_limit
 from offpolicy.evaluation.plan import Plan, Settings, choose_estimators, find_policies
 from offpolicy.logs.columns import Columns, PolicyColumns
@@ -35,7 +35,7 @@ def make_plan(
         terminal=columns.find("terminal", available),
         truncated=columns.find("truncated", available),
         policies=chosen,
-        mc=asked is None or "mc" in asked,
+        mc=asked is None or RETURNS in asked,
     )
 
 
@@ -48,20 +48,23 @@ def check_baseline(plan: Plan) -> None:
 
 def for_one_pass(plan: Plan, explicit: bool, remarks: list[str]) -> Plan:
     """Without what cannot be had of a single reading; what was asked for by name is refused."""
-    asked = {estimator for policy in plan.policies for estimator in policy.estimators}
-    if plan.settings.horizon is None and "dr-bsl" in asked:
-        raise needs_argument(
-            who="estimator 'dr-bsl'", argument=words.argument("horizon"), why=" where the log is read once only"
+    for estimator in dict.fromkeys(estimator for policy in plan.policies for estimator in policy.estimators):
+        about = describe(estimator)
+        if about.needs_baseline and plan.settings.horizon is None:
+            raise needs_argument(
+                who=f"estimator {estimator!r}",
+                argument=words.argument("horizon"),
+                why=" where the log is read once only",
+            )
+        if about.value_pass == 1:
+            continue
+        what = "the covariances that its blend is made of" if about.blended else "the values that it is made of"
+        reason = phrase(
+            "{what} are known after a second reading: it needs {passes}", what=what, passes=words.TWO_PASSES
         )
-    if not asked & BLENDED:
-        return plan
-    reason = phrase(
-        "the covariances that its blend is made of are known after a second reading: it needs {passes}",
-        passes=words.TWO_PASSES,
-    )
-    if explicit:
-        raise no_value_after_one_pass(estimator="'magic'", why=reason)
-    remarks.append(phrase("magic was left out: {reason}", reason=reason))
-    for policy in plan.policies:
-        plan = plan.without(policy.name, BLENDED)
+        if explicit:
+            raise no_value_after_one_pass(estimator=repr(estimator), why=reason)
+        remarks.append(phrase("{estimator} was left out: {reason}", estimator=estimator, reason=reason))
+        for policy in plan.policies:
+            plan = plan.without(policy.name, [estimator])
     return plan

@@ -14,7 +14,7 @@ from offpolicy._util.printing import readable
 from offpolicy._util.scalars import shown, text
 from offpolicy._util.visible import visible
 from offpolicy.diagnostics import Diagnostics
-from offpolicy.errors.kinds.evaluation import (
+from offpolicy.errors.kinds.of_evaluation import (
     ask_for_an_estimate,
     compared_with_the_log,
     logged_policy_itself,
@@ -22,12 +22,12 @@ from offpolicy.errors.kinds.evaluation import (
     not_paired,
     several_policies,
 )
-from offpolicy.errors.kinds.logs import no_f64_holds_it
+from offpolicy.errors.kinds.of_logs import no_f64_holds_it
 from offpolicy.evaluation.bounds import Range, Terms
 from offpolicy.evaluation.cluster_verdict import judge_clusters
 from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate, IntervalSettings
-from offpolicy.evaluation.estimators import ESTIMATORS, UNWEIGHTED
+from offpolicy.evaluation.estimators import describe, named
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.evaluation.verdict import Verdict, best, judge, judge_estimate, none_of, unweighted, worst
 from offpolicy.figures.figure import Figure
@@ -85,7 +85,7 @@ class Evaluation:
             raise several_policies(estimator=repr(estimator), names=names, asked=asked)
         known = ", ".join(f"{e.policy}: {e.estimator}" for e in self.estimates)
         what = f"no estimate {estimator!r}" + (f" of policy {policy!r}" if policy else "")
-        hint = "" if estimator in ESTIMATORS else f"; estimators are {', '.join(ESTIMATORS)}"
+        hint = "" if estimator in named() else f"; estimators are {', '.join(named())}"
         raise no_estimate(what=what, known=known, hint=hint)
 
     @property
@@ -138,7 +138,7 @@ class Evaluation:
         for policy in self.diagnostics["policy"]:
             own = [estimate for estimate in self.estimates if estimate.policy == policy]
             judged = {estimate.estimator: self.verdict_on(estimate) for estimate in own}
-            weighted = {name: verdict for name, verdict in judged.items() if name not in UNWEIGHTED}
+            weighted = {name: verdict for name, verdict in judged.items() if describe(name).uses_weights}
             found.append(best(weighted or judged) if judged else none_of(policy))
         return found
 
@@ -150,7 +150,7 @@ class Evaluation:
         >>> ev.verdict_on(ev["is"]).level, ev.verdict_on(ev["dr"]).level
         ('fragile', 'reliable')
         """
-        if estimate.estimator in UNWEIGHTED:
+        if not describe(estimate.estimator).uses_weights:
             return unweighted(estimate.policy)
         weights, row = self._weights[estimate.policy]
         concentration, skewness = self._shares[estimate.key]
@@ -284,7 +284,7 @@ def build(
             if explicit:
                 raise no_f64_holds_it(what=withheld)
             notes.append(withheld)
-        plain = policy == BEHAVIOR or estimator in UNWEIGHTED
+        plain = policy == BEHAVIOR or not describe(estimator).uses_weights
         dead = None if plain else weights.dead_from
         if dead is not None and withheld is None:
             withheld = f"every weight of policy {policy!r} is zero from t = {dead} (counted from 1) on"

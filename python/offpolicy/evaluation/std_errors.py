@@ -17,11 +17,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from offpolicy._util import words
 from offpolicy._util.exact_sums import exact_dot, exact_sum
-from offpolicy.errors import TooLargeError, words
-from offpolicy.errors.phrase import phrase
+from offpolicy._util.phrase import phrase
+from offpolicy.errors import TooLargeError
 from offpolicy.evaluation.estimate import Estimate
-from offpolicy.evaluation.estimators import BLENDED, UNWEIGHTED
+from offpolicy.evaluation.estimators import describe
 from offpolicy.evaluation.plan import BEHAVIOR, Plan, Probabilities, RatioForm
 from offpolicy.evaluation.propensity_score import Projection, ScoredLog, UnaccountedError
 from offpolicy.logs.columns import ESTIMATED, SCORE
@@ -61,7 +62,7 @@ def by_cluster(estimates: Sequence[Estimate], samples: Samples) -> tuple[Estimat
 def _by_cluster(estimate: Estimate, samples: Samples) -> Estimate:
     assert samples.clusters is not None
     missing = None
-    if estimate.estimator in BLENDED:
+    if describe(estimate.estimator).blended:
         missing = f"{estimate.estimator} has no influence values of single trajectories to add up by cluster"
     elif samples.clusters.count == 1:
         missing = f"all episodes are of one cluster (column {samples.clusters.column!r})"
@@ -77,9 +78,10 @@ def with_estimated_behavior(
     estimates: Sequence[Estimate], samples: Samples, log: ScoredLog | None, passes: int
 ) -> tuple[tuple[Estimate, ...], str]:
     """Let standard errors account for the estimation of π0 where they can, and say whether they do."""
-    weighted = [e for e in estimates if e.std_error is not None and e.estimator not in BLENDED and _scored(e, samples)]
+    with_error = [e for e in estimates if e.std_error is not None and not describe(e.estimator).blended]
+    weighted = [e for e in with_error if _scored(e, samples)]
     start = f"the behaviour probabilities were estimated (column {ESTIMATED!r})"
-    if all(e.estimator in UNWEIGHTED or _of_itself(e, samples) for e in estimates):
+    if all(not describe(e.estimator).uses_weights or _of_itself(e, samples) for e in estimates):
         return tuple(estimates), start
     start += ": standard errors"
     try:
@@ -105,7 +107,7 @@ def with_estimated_behavior(
     if not new:
         little = "the estimation explains nearly all of their spread, and what is left is too small to be trusted"
         return tuple(estimates), f"{start} and intervals take them as known ({little})"
-    others = [e.estimator for e in estimates if e.key not in new and e.estimator not in UNWEIGHTED]
+    others = [e.estimator for e in estimates if e.key not in new and describe(e.estimator).uses_weights]
     but = f" but those of {', '.join(dict.fromkeys(others))}" if others else ""
     note = f"{start}{but} account for the estimation ({found.about}), and so do the intervals t and normal"
     return tuple(new.get(estimate.key, estimate) for estimate in estimates), note
@@ -121,7 +123,7 @@ def scored_log(plan: Plan, samples: Samples, steps: int) -> ScoredLog | None:
 
 def _scored(estimate: Estimate, samples: Samples) -> bool:
     """Whether the weights of an estimate are probabilities over those estimated, and no mixture with these."""
-    plain = estimate.estimator in UNWEIGHTED or _of_itself(estimate, samples)
+    plain = not describe(estimate.estimator).uses_weights or _of_itself(estimate, samples)
     return not plain and isinstance(_ratio(estimate, samples), Probabilities)
 
 

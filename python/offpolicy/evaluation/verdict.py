@@ -41,7 +41,7 @@ from typing import Any, NamedTuple
 
 from offpolicy.evaluation import advice
 from offpolicy.evaluation.estimate import Estimate
-from offpolicy.evaluation.estimators import BLENDED, TRUSTING
+from offpolicy.evaluation.estimators import describe
 
 #: Effective sample sizes: what advice aims at, and below which weights are fragile and unusable.
 ENOUGH, FRAGILE_BELOW, UNUSABLE_BELOW = 100, 30, 10
@@ -65,10 +65,6 @@ HEAVY, HEAVY_SHARE = 0.5, 0.05
 CUT_OFF_ERRORS, UNUSABLE_CUT_OFF = 0.5, 10
 #: Standard errors by which the control variate may be off, and the share of an estimate that is but rounding.
 CONTROL_ERRORS, ROUNDING = 5, 1e-9
-#: Estimators whose control variate that is.
-MODELLED = ("dr", "wdr")
-#: Estimators that weight all rewards of an episode by the product of all its ratios.
-WHOLE = ("is", "wis")
 LEVELS = ("reliable", "fragile", "unusable")
 
 
@@ -122,12 +118,13 @@ def judge_estimate(
 
     `beyond` is the most that rewards after the horizon can add, where the task goes on.
     """
+    about = describe(estimate.estimator)
     found = [
         *_trusts_a_model(estimate),
-        *(_far_policy(row, estimate.episodes, FAR_WHOLE) if estimate.estimator in WHOLE else []),
+        *(_far_policy(row, estimate.episodes, FAR_WHOLE) if about.weights_returns else []),
         *_concentrated(estimate, share, skewness),
         *_heavy_tail(row, estimate, share),
-        *(_wrong_model(row, estimate) if estimate.estimator in MODELLED else []),
+        *(_wrong_model(row, estimate) if about.without_control else []),
         *_cut_off(row, estimate),
         *_goes_on(estimate, beyond),
     ]
@@ -253,10 +250,10 @@ def _concentrated(estimate: Estimate, share: float | None, skewness: float | Non
         rule = f"how much of the variance of {name} one trajectory has is not known"
         yield Finding("fragile", rule, advice.READ_TWICE)
         return
-    leans = skewness is None or skewness**2 / n > LEANING
+    leans, whole = skewness is None or skewness**2 / n > LEANING, describe(name).weights_returns
     if share > (CONCENTRATED_LEANING if leans else CONCENTRATED):
         rule = f"one trajectory has {share:.0%} of the variance of {name}"
-        yield Finding("fragile", rule, advice.spread(n * share / CONCENTRATED_LEANING, name in WHOLE))
+        yield Finding("fragile", rule, advice.spread(n * share / CONCENTRATED_LEANING, whole))
     elif estimate.std_error is not None and estimate.std_error <= ROUNDING * abs(estimate.value or 0.0):
         rule = f"no two trajectories differ in {name}, so that nothing tells its error"
         yield Finding("fragile", rule, advice.BOUND)
@@ -271,11 +268,11 @@ def _heavy_tail(row: Mapping[str, Any], estimate: Estimate, share: float | None)
 
 
 def _trusts_a_model(estimate: Estimate) -> Iterator[Finding]:
-    name = estimate.estimator
-    if name in BLENDED:
+    name, about = estimate.estimator, describe(estimate.estimator)
+    if about.blended:
         rule = f"{name} leans on a model, and nothing in the log can tell its bias"
         yield Finding("fragile", rule, advice.WITHOUT_MODEL)
-    if name in TRUSTING and not estimate.terms.transition_ratio:
+    if about.model == "transitions" and not estimate.terms.transition_ratio:
         rule = f"{name} takes the model's transitions for the true ones, and nothing in the log can tell its bias"
         yield Finding("fragile", rule, advice.WITHOUT_MODEL)
 

@@ -21,15 +21,15 @@ from typing import Any
 import polars as pl
 
 from offpolicy import _core
-from offpolicy._util import plotting
+from offpolicy._util import plotting, words
 from offpolicy._util.files import write_json
 from offpolicy._util.optional import imported
 from offpolicy._util.scalars import MOST_THREADS, size, whole
-from offpolicy.errors import PluginError, words
+from offpolicy.errors import PluginError
 from offpolicy.errors.hints import hint
-from offpolicy.errors.kinds.arguments import unknown_name
-from offpolicy.errors.kinds.files import damaged_runs
-from offpolicy.errors.kinds.plugins import no_experiment
+from offpolicy.errors.kinds.of_arguments import unknown_name
+from offpolicy.errors.kinds.of_files import damaged_runs
+from offpolicy.errors.kinds.of_plugins import no_experiment
 from offpolicy.experiments.claims import Claim
 from offpolicy.experiments.runs import already, complete
 from offpolicy.experiments.runs_file import FILE

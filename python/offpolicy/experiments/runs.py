@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from offpolicy.errors import UsageError
-from offpolicy.errors.kinds.arguments import resume_or_choose
-from offpolicy.errors.kinds.drivers import cannot_travel, process_died
+from offpolicy.errors.kinds.of_arguments import resume_or_choose
+from offpolicy.errors.kinds.of_drivers import cannot_travel, process_died
 from offpolicy.experiments.experiment import Experiment
 from offpolicy.experiments.runs_file import FILE, Run, RunsFile
 

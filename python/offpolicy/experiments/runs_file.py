@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 from offpolicy import _core
 from offpolicy._util.files import whole_file
 from offpolicy.errors import BadFileError
-from offpolicy.errors.kinds.files import damaged_line, other_runs, run_twice, runs_of_another_version
+from offpolicy.errors.kinds.of_files import damaged_line, other_runs, run_twice, runs_of_another_version
 
 #: The name of the file.
 FILE = "runs.jsonl"

@@ -21,8 +21,8 @@ from offpolicy import _core, hookspecs
 from offpolicy._util.scalars import text
 from offpolicy.errors import OffPolicyError
 from offpolicy.errors.hints import suggestion
-from offpolicy.errors.kinds.arguments import unknown_name
-from offpolicy.errors.kinds.plugins import (
+from offpolicy.errors.kinds.of_arguments import unknown_name
+from offpolicy.errors.kinds.of_plugins import (
     incomplete_plugin,
     maker_failed,
     no_hook,

@@ -33,8 +33,8 @@ import numpy as np
 from offpolicy._util import scalars
 from offpolicy.errors import TooLargeError
 from offpolicy.errors.hints import suggestion
-from offpolicy.errors.kinds.arguments import bad_value, unknown_name
-from offpolicy.evaluation.estimators import BLENDED, TRUSTING, UNWEIGHTED, WEIGHTED
+from offpolicy.errors.kinds.of_arguments import bad_value, unknown_name
+from offpolicy.evaluation.estimators import describe
 from offpolicy.intervals import (
     anderson,
     auto,
@@ -68,47 +68,52 @@ class Method:
 
     kind: str
     ends: Callable[[Request], Ends]
-    refuses: frozenset[str] = frozenset()
+    needs_means: bool = False  # holds for means of values of trajectories, and for no ratio of sums
+    needs_weights: bool = False
     only: str | None = None  # the one side that it bounds
 
     def check(self, request: Request) -> None:
         """Refuses a side or an estimator for which the method is not valid."""
-        method, estimator = request.method, request.estimator
+        method, estimator, about = request.method, request.estimator, describe(request.estimator)
         if self.only not in (None, request.side):
             raise WithheldError(f'{method} bounds a value from below only: ask for side="{self.only}"')
         if request.samples.clusters is not None and method not in BY_CLUSTER:
             raise WithheldError(
                 f"{method} needs independent episodes, and episodes of one cluster are not independent: ask for t"
             )
-        if estimator in BLENDED:
+        if about.blended:
             raise WithheldError(
                 f"the standard error of {estimator} is that of its blend, without the bias of the model in it: no "
                 "interval follows; wdr has one"
             )
         if self.kind in PROMISES and (
-            estimator == "reg" or (estimator in TRUSTING and not request.terms.transition_ratio)
+            about.model == "value" or (about.model == "transitions" and not request.terms.transition_ratio)
         ):
             raise WithheldError(
                 f"{method} would bound the mean of {estimator}, the value only if its model is right: ask for t"
             )
-        if estimator not in self.refuses:
-            return
-        if estimator in WEIGHTED:
+        if self.needs_means and about.weighted:
             raise WithheldError(f"{method} holds for means of independent values; {estimator} is a ratio of sums")
-        raise WithheldError(f"{method} is about weights, and {estimator} has none: ask for t")
+        if self.kind in PROMISES and about.unbiased == "in-the-limit":
+            raise WithheldError(
+                f"{method} would bound the mean of {estimator}, which is the value in the limit of many episodes only: "
+                "ask for t"
+            )
+        if self.needs_weights and not about.uses_weights:
+            raise WithheldError(f"{method} is about weights, and {estimator} has none: ask for t")
 
 
 METHODS = {
     "normal": Method("asymptotic", normal.normal),
     "t": Method("asymptotic", normal.student),
     "t-skew": Method("asymptotic", skewed.ends),
-    "hoeffding": Method("finite-sample", hoeffding.ends, WEIGHTED),
-    "bernstein": Method("finite-sample", bernstein.ends, WEIGHTED),
-    "betting": Method("finite-sample", betting.ends, WEIGHTED),
-    "sequence": Method("anytime", sequence.ends, WEIGHTED),
-    "hcope": Method("finite-sample", hcope.ends, WEIGHTED, only="lower"),
-    "anderson": Method("finite-sample", anderson.ends, WEIGHTED),
-    "likelihood": Method("asymptotic", likelihood.ends, WEIGHTED | UNWEIGHTED),
+    "hoeffding": Method("finite-sample", hoeffding.ends, needs_means=True),
+    "bernstein": Method("finite-sample", bernstein.ends, needs_means=True),
+    "betting": Method("finite-sample", betting.ends, needs_means=True),
+    "sequence": Method("anytime", sequence.ends, needs_means=True),
+    "hcope": Method("finite-sample", hcope.ends, needs_means=True, only="lower"),
+    "anderson": Method("finite-sample", anderson.ends, needs_means=True),
+    "likelihood": Method("asymptotic", likelihood.ends, needs_means=True, needs_weights=True),
     "bootstrap": Method("heuristic", bootstrap.percentile),
     "bootstrap-bca": Method("heuristic", bootstrap.bca),
 }

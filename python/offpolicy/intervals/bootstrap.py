@@ -26,7 +26,7 @@ import numpy as np
 import polars as pl
 
 from offpolicy._util.exact_sums import exact_sum
-from offpolicy.errors.kinds.arguments import bad_value
+from offpolicy.errors.kinds.of_arguments import bad_value
 from offpolicy.intervals.poisson import MOST
 from offpolicy.intervals.ratios import ratios
 from offpolicy.intervals.replicates import Quanta, ReplicateSums, influence

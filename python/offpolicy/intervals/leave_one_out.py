@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from offpolicy._util.exact_sums import exact_sum
-from offpolicy.evaluation.estimators import WEIGHTED
+from offpolicy.evaluation.estimators import describe
 from offpolicy.intervals.ratios import Ratios, ratios
 from offpolicy.intervals.request import Request, WithheldError
 from offpolicy.protocols import Floats
@@ -86,7 +86,7 @@ def needed(request: Request) -> bool:
     once is not read again.
     """
     return (
-        request.estimator in WEIGHTED
+        describe(request.estimator).weighted
         and request.own_error
         and request.samples.passes > 1
         and request.ess is not None
@@ -117,7 +117,7 @@ def left_out(theta: Ratios, columns: Floats) -> Floats:
 
 def _values(request: Request) -> Floats:
     """d of every trajectory, or ψ of a weighted estimator whose log is too large, or its weights for f64."""
-    weighted = request.estimator in WEIGHTED
+    weighted = describe(request.estimator).weighted
     if fits(request) or not weighted:
         theta, blocks = ratios(request)
         with np.errstate(all="ignore"):  # weights beyond f64 give values that are not finite

@@ -36,7 +36,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from offpolicy.intervals.request import CONTRADICTED, REWARDED, Ends, Request, WithheldError
+from offpolicy.evaluation.estimators import describe
+from offpolicy.intervals.request import CONTRADICTED, Ends, Request, WithheldError
 from offpolicy.intervals.sketch import SLACK, BelowFloorError, Sketch
 
 #: The sign of the values, and the end of a range that is their floor.
@@ -74,11 +75,12 @@ def sketch_of(request: Request, side: str, by: str = "rewards") -> Sketch:
     sign, end = SIDES[side]
     limit = (request.range() if by == "ratios" else _range(request))[end]
     estimator, guess, floor = request.estimator, None, sign * limit
-    if estimator == "step-is" and by == "rewards":
-        estimator, guess = "dr-bsl", request.given().rewards()[end]
+    about = describe(estimator)
+    if about.with_baseline and by == "rewards":
+        estimator, guess = about.with_baseline, request.given().rewards()[end]
 
     def make() -> Sketch:
-        if estimator == "is" and by == "rewards":
+        if request.by_rewards and about.weights_returns and by == "rewards":
             found = weighted_returns(request, sign, limit)
         else:
             found = request.samples.values(request.policy, estimator, guess)
@@ -92,13 +94,13 @@ def sketch_of(request: Request, side: str, by: str = "rewards") -> Sketch:
 
 
 def _range(request: Request) -> tuple[float, float]:
-    return request.given().returns(request.terms) if request.estimator in REWARDED else request.range()
+    return request.given().returns(request.terms) if request.by_rewards else request.range()
 
 
 def _differs_by_ratios(request: Request, side: str) -> bool:
     """True if ratios are bounded, and the guess is not 0, with which the values are those of the estimator itself."""
     given, (_, end) = request.given(), SIDES[side]
-    if request.estimator not in REWARDED or given.ratio is None or given.rewards()[end] == 0:
+    if not request.by_rewards or given.ratio is None or given.rewards()[end] == 0:
         return False
     return math.isfinite(request.range()[end])
 

@@ -15,8 +15,8 @@ from dataclasses import replace
 from statistics import NormalDist
 
 from offpolicy import _core
-from offpolicy.errors import words
-from offpolicy.errors.phrase import phrase
+from offpolicy._util import words
+from offpolicy._util.phrase import phrase
 from offpolicy.intervals import leave_one_out
 from offpolicy.intervals.request import Ends, Request, WithheldError
 from offpolicy.intervals.rounding import rounding

@@ -20,11 +20,11 @@ from collections.abc import Callable
 import polars as pl
 
 from offpolicy.evaluation.bounds import Range
-from offpolicy.evaluation.estimators import WEIGHTED
+from offpolicy.evaluation.estimators import RETURNS, describe
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.intervals import anderson, betting, hcope, sequence
 from offpolicy.intervals.nonnegative import Lower, weighted_returns
-from offpolicy.intervals.request import CONTRADICTED, REWARDED, Ends, Request, WithheldError
+from offpolicy.intervals.request import CONTRADICTED, Ends, Request, WithheldError
 from offpolicy.intervals.sketch import BelowFloorError, Sketch
 from offpolicy.logs.trajectories import Samples
 
@@ -46,7 +46,7 @@ class PairedSamples(Samples):
 
     def less_returns(self, found: pl.DataFrame) -> pl.DataFrame:
         """Subtract from each value the return of its trajectory."""
-        returns = super().values(BEHAVIOR, "mc").rename({"value": "return"})
+        returns = super().values(BEHAVIOR, RETURNS).rename({"value": "return"})
         both = found.join(returns, on="episode", how="left", maintain_order="left")
         return both.select("episode", pl.col("value") - pl.col("return"))
 
@@ -61,7 +61,7 @@ class PairedRequest(Request):
         if self.method in LOWERS:
             return _ends
         resampled = self.method.startswith("bootstrap") or self.method == "t-skew"
-        return _no_values if resampled and self.estimator in WEIGHTED else None
+        return _no_values if resampled and describe(self.estimator).weighted else None
 
     @property
     def own_error(self) -> bool:
@@ -95,7 +95,7 @@ def _ends(request: Request) -> Ends:
 
 def _lowest(request: Request, sign: float, end: int) -> tuple[float, float]:
     """Return the lower bound of the mean of d, or of −d, and the floor; by ratios too where they are bounded."""
-    given, by_rewards = request.given(), request.estimator in REWARDED
+    given, by_rewards = request.given(), request.by_rewards
     sketch = _sketch(request, sign, end, by_rewards)
     if not (by_rewards and given.ratio is not None and request.method in ("betting", "sequence")):
         return sketch.floor + LOWERS[request.method](sketch, request.tail), sketch.floor
@@ -110,11 +110,12 @@ def _sketch(request: Request, sign: float, end: int, by_rewards: bool) -> Sketch
     assert isinstance(samples, PairedSamples)
     returns = request.given().returns(request.terms)
     floor = returns[0] - returns[1] if by_rewards else sign * request.range()[end]
-    if estimator == "step-is" and by_rewards:
-        estimator, guess = "dr-bsl", request.given().rewards()[end]
+    about = describe(estimator)
+    if about.with_baseline and by_rewards:
+        estimator, guess = about.with_baseline, request.given().rewards()[end]
 
     def make() -> Sketch:
-        if estimator == "is" and by_rewards:
+        if about.weights_returns and by_rewards:
             found = samples.less_returns(weighted_returns(request, sign, returns[end]))
         else:
             found = samples.values(request.policy, estimator, guess)

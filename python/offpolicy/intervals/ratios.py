@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from offpolicy.evaluation.estimators import WEIGHTED
+from offpolicy.evaluation.estimators import describe
 from offpolicy.intervals.request import Request
 from offpolicy.logs.trajectories import Steps
 from offpolicy.protocols import Floats
@@ -67,18 +67,19 @@ def ratios(request: Request) -> tuple[Ratios, Callable[[], Iterator[Block]]]:
     def blocks(columns: Callable[[Steps], Floats], *roles: str) -> Callable[[], Iterator[Block]]:
         return lambda: ((steps.episodes, columns(steps)) for steps in samples.steps(policy, *roles, horizon=h))
 
-    if request.estimator not in WEIGHTED:
+    about = describe(request.estimator)
+    if not about.weighted:
         values = samples.values(policy, request.estimator)
         block = values["episode"], values["value"].to_numpy()[:, None]
         return Ratios(one, np.array([1]), np.array([0])), lambda: iter([block])
-    if request.estimator == "wis":
+    if about.weights_returns:
 
         def weighted_return(steps: Steps) -> Floats:
             c, returns = steps.c[:, -1], (powers * steps.columns["reward"]).sum(axis=1)
             return np.stack([c * returns, c], axis=1)
 
         return Ratios(one, np.array([1]), np.array([2])), blocks(weighted_return, "reward")
-    if request.estimator == "step-wis":
+    if "reward" in about.step_sums:
         found = Ratios(powers, t, h + t)
         return found, blocks(lambda steps: np.hstack([steps.c * steps.columns["reward"], steps.c]), "reward")
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from offpolicy.errors.kinds.evaluation import other_resamples
+from offpolicy.errors.kinds.of_evaluation import other_resamples
 from offpolicy.folds import hash_of
 from offpolicy.intervals import poisson
 from offpolicy.intervals.ratios import Block, Ratios

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from offpolicy.errors import MissingBoundError, OffPolicyError, words
-from offpolicy.errors.phrase import phrase
+from offpolicy._util import words
+from offpolicy._util.phrase import phrase
+from offpolicy.errors import MissingBoundError, OffPolicyError
 from offpolicy.evaluation.bounds import Bounds, Range, Terms
-from offpolicy.evaluation.estimators import UNWEIGHTED
+from offpolicy.evaluation.estimators import describe
 from offpolicy.intervals.sketch import SLACK
 from offpolicy.logs.trajectories import Samples
 
@@ -17,9 +18,8 @@ from offpolicy.logs.trajectories import Samples
 REPLICATES = 2000
 
 
-#: Methods that need bounds on rewards alone, of these estimators.
+#: Methods that need bounds on rewards alone, of estimators that are bounded by them (`Request.by_rewards`).
 BY_REWARDS = ("betting", "sequence", "hcope", "anderson")
-REWARDED = ("is", "step-is")
 #: What is said where the log has what bounds exclude.
 CONTRADICTED = "the log contradicts the given bounds"
 
@@ -66,6 +66,15 @@ class Request:
     def own_error(self) -> bool:
         """True where the standard error is that of independent trajectories and of a known π0."""
         return self.degrees is None and self.samples.clusters is None
+
+    @property
+    def by_rewards(self) -> bool:
+        """True where values with the same mean are bounded from one side by bounds on rewards alone.
+
+        Such are r + Σ γ^{t−1} c_t (r_t − r) and g + c_H (G − g), which a weight of 0 makes r or g.
+        """
+        about = describe(self.estimator)
+        return about.with_baseline is not None or about.range == "weighted-return"
 
     @property
     def tail(self) -> float:
@@ -116,7 +125,7 @@ class Request:
                 f"{CONTRADICTED}: fixed_length=True, and an episode has {self.terms.shortest} of {self.terms.horizon} "
                 "steps"
             )
-        if self.terms.estimated and self.estimator not in UNWEIGHTED:
+        if self.terms.estimated and describe(self.estimator).uses_weights:
             raise WithheldError(
                 f"{self.method} promises something for finite samples where π0 is known, and it was estimated: ask for "
                 "t"
@@ -129,12 +138,12 @@ class Request:
 
     def needed(self) -> str:
         """Return the bounds that the method needs for this estimator, and the horizon if that is to be given too."""
-        by_rewards = self.method in BY_REWARDS and self.estimator in REWARDED
-        ratio = self.estimator not in UNWEIGHTED and not by_rewards
+        about, by_rewards = describe(self.estimator), self.method in BY_REWARDS and self.by_rewards
+        ratio = about.uses_weights and not by_rewards
         names = [
             "reward",
             *(["ratio"] if ratio else []),
-            *(["q"] if ratio and self.estimator in ("dr", "dr-v2") else []),
+            *(["q"] if ratio and "v_hat" in about.needs else []),
         ]
         return words.both([words.bounds(*names), *([words.argument("horizon")] if self.terms.longest_seen else [])])
 

@@ -19,10 +19,10 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
-from offpolicy.errors import words
-from offpolicy.errors.phrase import phrase
+from offpolicy._util import words
+from offpolicy._util.phrase import phrase
 from offpolicy.evaluation.bounds import Range, Terms
-from offpolicy.evaluation.estimators import TRUSTING, WEIGHTED
+from offpolicy.evaluation.estimators import describe
 
 EPSILON: float = 2.0**-52
 
@@ -64,12 +64,12 @@ def no_spread(estimate: Estimated) -> str | None:
         spread = largest - least if estimate.degrees is None else min(spread, largest - least)
     if not spread <= 2 * rounding(estimate):
         return None
-    name = estimate.estimator
-    moved = f"no trajectory moves {name}" if name in WEIGHTED else f"no two trajectories differ in {name}"
+    name, about = estimate.estimator, describe(estimate.estimator)
+    moved = f"no trajectory moves {name}" if about.weighted else f"no two trajectories differ in {name}"
     reason = f"{moved} by more than rounding, so that nothing in the log tells its error"
-    if name == "reg":
+    if about.model == "value":
         return f"{reason}, and no spread of {name} would tell the bias of its model: ask for dr"
-    another = name in WEIGHTED or (name in TRUSTING and not estimate.terms.transition_ratio)
+    another = about.weighted or (about.model == "transitions" and not estimate.terms.transition_ratio)
     what = "step-is with an interval" if another else "an interval"
     return phrase(
         "{reason}: ask for {what} for finite samples, such as betting with {bounds}",

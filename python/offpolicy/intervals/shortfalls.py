@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from offpolicy.evaluation.estimators import UNWEIGHTED, WEIGHTED
+from offpolicy.evaluation.estimators import describe
 from offpolicy.intervals.request import Ends, Request
 
 SIZES = (0, 10, 30, 100, 300, 1000)
@@ -58,11 +58,12 @@ def caution(request: Request, ends: Ends) -> str | None:
     The measured problems have unequal weights; errors of clusters, of an estimated π0 and of differences were not
     measured.
     """
-    if request.ess is None or request.estimator in UNWEIGHTED or not request.own_error:
+    about = describe(request.estimator)
+    if request.ess is None or not about.uses_weights or not request.own_error:
         return None
     if request.ess >= NEARLY_EQUAL * request.episodes:
         return None
-    weighted, method = request.estimator in WEIGHTED, request.method
+    weighted, method = about.weighted, request.method
     if method == "t" and weighted and "factor" not in ends.assumptions:
         method = "t, influence"
     group = "weighted" if weighted else "averages"

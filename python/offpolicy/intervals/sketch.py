@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy.errors import OffPolicyError
-from offpolicy.errors.kinds.evaluation import below_floor, other_sketches
-from offpolicy.errors.kinds.states import damaged_sketch, sketch_of_another_version
+from offpolicy.errors.kinds.of_evaluation import below_floor, other_sketches
+from offpolicy.errors.kinds.of_states import damaged_sketch, sketch_of_another_version
 from offpolicy.folds import share_of
 from offpolicy.protocols import Floats
 

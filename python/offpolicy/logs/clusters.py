@@ -21,13 +21,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from offpolicy._util import polars_calls
+from offpolicy._util import polars_calls, words
 from offpolicy._util.exact_sums import sums_by
 from offpolicy._util.interruptible import interruptible
-from offpolicy.errors import SHOWN, BadLogError, words
-from offpolicy.errors.kinds.columns import missing_column, wrong_type
-from offpolicy.errors.kinds.files import changed_log
-from offpolicy.errors.phrase import phrase
+from offpolicy._util.phrase import phrase
+from offpolicy.errors import SHOWN, BadLogError
+from offpolicy.errors.kinds.of_columns import missing_column, wrong_type
+from offpolicy.errors.kinds.of_files import changed_log
 from offpolicy.logs.columns import Columns, instead_of
 from offpolicy.logs.problem import Problem
 from offpolicy.logs.sources import Source

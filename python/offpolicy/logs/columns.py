@@ -9,11 +9,11 @@ from typing import Any
 
 import polars as pl
 
+from offpolicy._util import words
 from offpolicy._util.scalars import number, shown, text
-from offpolicy.errors import words
 from offpolicy.errors.hints import hint, suggestion
-from offpolicy.errors.kinds.arguments import bad_value, give_one, mixture_half_given, nothing_given, unknown_name
-from offpolicy.errors.kinds.columns import missing_column, unnamed_column
+from offpolicy.errors.kinds.of_arguments import bad_value, give_one, mixture_half_given, nothing_given, unknown_name
+from offpolicy.errors.kinds.of_columns import missing_column, unnamed_column
 from offpolicy.protocols import Setting
 
 #: Columns of a log that a message lists.

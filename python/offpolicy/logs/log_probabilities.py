@@ -14,11 +14,12 @@ from typing import TypeAlias
 
 import polars as pl
 
+from offpolicy._util import words
 from offpolicy._util.interruptible import interruptible
-from offpolicy.errors import SHOWN, BadLogError, words
-from offpolicy.errors.kinds.arguments import given_twice
-from offpolicy.errors.kinds.columns import no_behavior_probability
-from offpolicy.errors.phrase import phrase
+from offpolicy._util.phrase import phrase
+from offpolicy.errors import SHOWN, BadLogError
+from offpolicy.errors.kinds.of_arguments import given_twice
+from offpolicy.errors.kinds.of_columns import no_behavior_probability
 from offpolicy.logs.columns import Columns, PolicyColumns
 from offpolicy.logs.problem import Problem
 from offpolicy.logs.sources import FrameSource, Source

@@ -11,10 +11,9 @@ from typing import Any
 
 import polars as pl
 
-from offpolicy._util import polars_calls
-from offpolicy.errors import words
-from offpolicy.errors.kinds.columns import column_of_some, column_there_already, no_common_type, unnamed_column
-from offpolicy.errors.kinds.logs import name_of_a_log, names_of_logs
+from offpolicy._util import polars_calls, words
+from offpolicy.errors.kinds.of_columns import column_of_some, column_there_already, no_common_type, unnamed_column
+from offpolicy.errors.kinds.of_logs import name_of_a_log, names_of_logs
 from offpolicy.logs.columns import Columns
 from offpolicy.logs.sources import Source, open_log
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from offpolicy._util.phrase import Words, in_words, joined
 from offpolicy._util.visible import visible
-from offpolicy.errors.phrase import Words, in_words, joined
 from offpolicy.logs.remedies import Done, remedy
 
 #: Problems of each kind that a message shows.

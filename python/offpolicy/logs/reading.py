@@ -16,7 +16,7 @@ import polars as pl
 
 from offpolicy import _core
 from offpolicy.errors import OffPolicyError
-from offpolicy.errors.kinds.files import changed_log
+from offpolicy.errors.kinds.of_files import changed_log
 
 
 @dataclass(frozen=True)

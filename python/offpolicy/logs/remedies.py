@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from offpolicy.errors.phrase import joined, phrase
-from offpolicy.errors.words import argument, given, switched_on, unread
+from offpolicy._util.phrase import joined, phrase
+from offpolicy._util.words import argument, given, switched_on, unread
 
 BIAS = "leaving out the episodes that have one biases the answer, unless they are missing by chance"
 MEND = "mend the column where it is made"

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from offpolicy._util.phrase import phrase
 from offpolicy._util.polars_calls import column, exactly
-from offpolicy.errors.kinds.columns import no_end_of_episodes, wrong_type
-from offpolicy.errors.phrase import phrase
-from offpolicy.errors.words import given
+from offpolicy._util.words import given
+from offpolicy.errors.kinds.of_columns import no_end_of_episodes, wrong_type
 from offpolicy.logs.columns import Columns
 from offpolicy.protocols import States
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from offpolicy import _core
-from offpolicy.errors.kinds.states import map_does_not_add_up, map_gave_no_bytes, map_lost_parts
+from offpolicy.errors.kinds.of_states import map_does_not_add_up, map_gave_no_bytes, map_lost_parts
 
 Progress: TypeAlias = Callable[[int], None] | None
 #: Rows of a log: index of the source, fingerprint of the file or token of the log, first row, number of rows.

@@ -23,8 +23,8 @@ from offpolicy._util import polars_calls
 from offpolicy._util.forked import check_not_forked
 from offpolicy._util.mixing import mixed
 from offpolicy._util.visible import visible
-from offpolicy.errors.kinds.logs import beyond_floats, no_values_of_trajectories
-from offpolicy.evaluation.estimators import BLENDED
+from offpolicy.errors.kinds.of_logs import beyond_floats, no_values_of_trajectories
+from offpolicy.evaluation.estimators import describe
 from offpolicy.evaluation.plan import BEHAVIOR, MixedRatio, Plan, Policy, Probabilities, RatioColumn
 from offpolicy.logs.clusters import Clusters
 from offpolicy.logs.crossing import Crossing
@@ -84,7 +84,7 @@ class Samples:
 
     def _of_trajectories(self, pass_: _core.Pass, policy: str, estimator: str, baseline: float | None) -> pl.DataFrame:
         check_not_forked()
-        if estimator in BLENDED:
+        if describe(estimator).blended:
             raise no_values_of_trajectories(estimator=estimator)
 
         def chosen(target: Policy) -> Policy:
@@ -92,7 +92,7 @@ class Samples:
 
         settings = self.plan.settings if baseline is None else replace(self.plan.settings, baseline=baseline)
         targets = tuple(map(chosen, self.plan.policies))
-        plan = replace(self.plan, settings=settings, policies=targets, mc=estimator == "mc", paired=False)
+        plan = replace(self.plan, settings=settings, policies=targets, mc=describe(estimator).of_behavior, paired=False)
         whole = self.scan(plan, pass_, self.normalisers)
         index = [BEHAVIOR, *(target.name for target in self.plan.policies)].index(policy)
         episodes, values = whole.values(index)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from offpolicy._util.polars_calls import naming_the_log
 from offpolicy.errors import SHOWN, BadLogError
-from offpolicy.errors.kinds.columns import wrong_type
+from offpolicy.errors.kinds.of_columns import wrong_type
 from offpolicy.logs.columns import Columns, coding
 from offpolicy.logs.endings import ended
 from offpolicy.logs.problem import Problem

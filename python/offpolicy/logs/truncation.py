@@ -15,13 +15,13 @@ from typing import Any
 
 import polars as pl
 
-from offpolicy._util import polars_calls
+from offpolicy._util import polars_calls, words
 from offpolicy._util.interruptible import interruptible
 from offpolicy._util.polars_calls import column, exactly
 from offpolicy._util.scratch import ScratchFolder
-from offpolicy.errors import words
-from offpolicy.errors.kinds.arguments import not_together
-from offpolicy.errors.kinds.logs import one_policy_at_a_time, truncation_needs_column, truncation_needs_rewards
+from offpolicy.errors.kinds.of_arguments import not_together
+from offpolicy.errors.kinds.of_logs import one_policy_at_a_time, truncation_needs_column, truncation_needs_rewards
+from offpolicy.evaluation.estimators import RETURNS, Description, named
 from offpolicy.evaluation.plan import Plan
 from offpolicy.logs.endings import cut_off
 from offpolicy.logs.reading import Reading
@@ -30,11 +30,14 @@ from offpolicy.logs.steps import counted_from
 
 #: A column that marks the rows at which an episode was cut off.
 CUT = "__offpolicy_cut__"
-#: Estimators without a meaning then, and why.
-SENSELESS = {
-    "bootstrap": (("mc", "dr-v2"), "it does not take a model's value for the rewards that are missing"),
+#: Which estimators have no meaning then, and why.
+SENSELESS: dict[str, tuple[Callable[[Description], bool], str]] = {
+    "bootstrap": (
+        lambda about: about.of_behavior or about.model == "transitions",
+        "it does not take a model's value for the rewards that are missing",
+    ),
     "reduce-horizon": (
-        ("reg", "dr-v2", "magic"),
+        lambda about: about.model in ("value", "transitions", "blend"),
         "it counts on V̂, which is of more steps than the reduced horizon has",
     ),
 }
@@ -127,15 +130,18 @@ def _model(plan: Plan) -> tuple[str, str]:
 
 def _without_senseless(plan: Plan, explicit: bool) -> tuple[Plan, list[str]]:
     kind = str(plan.settings.truncation)
-    senseless, why = SENSELESS[kind]
-    asked = {estimator for policy in plan.policies for estimator in policy.estimators} | ({"mc"} if plan.mc else set())
+    is_senseless, why = SENSELESS[kind]
+    senseless = named(is_senseless)
+    asked = {estimator for policy in plan.policies for estimator in policy.estimators} | (
+        {RETURNS} if plan.mc else set()
+    )
     if not (found := [estimator for estimator in senseless if estimator in asked]):
         return plan, []
     if explicit:
         raise not_together(what=f"estimator {found[0]!r}", other=words.given("truncation", kind), why=why)
     for policy in plan.policies:
         plan = plan.without(policy.name, senseless)
-    return replace(plan, mc=plan.mc and "mc" not in senseless), [f"{', '.join(found)} left out: {why}"]
+    return replace(plan, mc=plan.mc and RETURNS not in senseless), [f"{', '.join(found)} left out: {why}"]
 
 
 def _extent(source: Source, plan: Plan) -> tuple[int, int]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from offpolicy.errors.kinds.models import cell_outside
-from offpolicy.errors.kinds.simulation import wrong_array
+from offpolicy.errors.kinds.of_models import cell_outside
+from offpolicy.errors.kinds.of_simulation import wrong_array
 from offpolicy.protocols import States
 
 

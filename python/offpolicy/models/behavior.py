@@ -27,12 +27,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from offpolicy._util import words
 from offpolicy._util.polars_calls import naming_the_log
 from offpolicy._util.scalars import at_least_0, instance, shown, whole
 from offpolicy._util.visible import visible
-from offpolicy.errors import words
-from offpolicy.errors.kinds.arguments import wrong_object
-from offpolicy.errors.kinds.models import classifier_failed, illegal_action, no_grid, one_fold_has_all
+from offpolicy.errors.kinds.of_arguments import wrong_object
+from offpolicy.errors.kinds.of_models import classifier_failed, illegal_action, no_grid, one_fold_has_all
 from offpolicy.folds import MOST_FOLDS, fold_of
 from offpolicy.grid import Grid, check_table
 from offpolicy.logs.columns import ESTIMATED, SCORE, Columns

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from offpolicy.errors.kinds.arguments import bad_value
-from offpolicy.errors.kinds.columns import missing_column
-from offpolicy.errors.kinds.models import bad_categories, category_twice
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_columns import missing_column
+from offpolicy.errors.kinds.of_models import bad_categories, category_twice
 from offpolicy.logs.columns import Columns
 from offpolicy.logs.sources import open_log
 from offpolicy.protocols import States

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy import _core
-from offpolicy.errors.kinds.models import smoothing_dimensions
-from offpolicy.errors.kinds.simulation import values_not_finite
+from offpolicy.errors.kinds.of_models import smoothing_dimensions
+from offpolicy.errors.kinds.of_simulation import values_not_finite
 from offpolicy.protocols import Floats
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from offpolicy.errors.hints import suggestion
-from offpolicy.errors.kinds.arguments import unknown_name
+from offpolicy.errors.kinds.of_arguments import unknown_name
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.policies import Mixture
 from offpolicy.protocols import Domain, Policy

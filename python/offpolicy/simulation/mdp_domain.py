@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offpolicy._util.probabilities import checked
-from offpolicy.errors.kinds.arguments import bad_value
-from offpolicy.errors.kinds.simulation import not_simulated, nothing_legal, terminal_first_state
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_simulation import not_simulated, nothing_legal, terminal_first_state
 from offpolicy.grid import Grid
 from offpolicy.policies import Legal, Uniform
 from offpolicy.protocols import Actions, Domain, Floats, Policy, States

@@ -28,8 +28,8 @@ from offpolicy._util.files import whole_file
 from offpolicy._util.probabilities import TOLERANCE, checked
 from offpolicy._util.scalars import whole
 from offpolicy.errors import OffPolicyError
-from offpolicy.errors.kinds.arguments import bad_value
-from offpolicy.errors.kinds.plugins import simulation_failed, wrong_domain, wrong_probabilities
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_plugins import simulation_failed, wrong_domain, wrong_probabilities
 
 #: The largest number of episodes per block, and of rows per block if every episode reaches the horizon.
 BLOCK, BLOCK_ROWS = 8192, 1 << 20

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offpolicy._util.probabilities import ROUNDING, TOLERANCE
-from offpolicy.errors.kinds.arguments import bad_value
-from offpolicy.errors.kinds.theory import bad_array, beyond_range, not_probabilities
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_theory import bad_array, beyond_range, not_probabilities
 
 Array: TypeAlias = NDArray[Any]
 Number: TypeAlias = float | Fraction

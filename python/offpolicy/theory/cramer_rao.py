@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from offpolicy.errors.kinds.theory import not_a_tree
+from offpolicy.errors.kinds.of_theory import not_a_tree
 from offpolicy.theory.arrays import Array, Number, number, variance
 from offpolicy.theory.mdp import MDP
 from offpolicy.theory.outcome import outcome_variance

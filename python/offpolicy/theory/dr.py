@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from offpolicy.errors.kinds.arguments import bad_value
+from offpolicy.errors.kinds.of_arguments import bad_value
 from offpolicy.theory.arrays import Array, Number, as_array, number, variance
 from offpolicy.theory.mdp import MDP
 from offpolicy.theory.outcome import outcome_variance

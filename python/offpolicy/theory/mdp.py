@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from offpolicy.errors import UsageError
-from offpolicy.errors.kinds.arguments import bad_value
-from offpolicy.errors.kinds.theory import bad_model, no_such_state, states_by_number, two_forms
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_theory import bad_model, no_such_state, states_by_number, two_forms
 from offpolicy.mdp import check_horizon
 from offpolicy.theory.arrays import AXES, Array, Number, as_array, as_probabilities, in_fractions, number
 from offpolicy.theory.rewards import Rewards

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from offpolicy.errors.kinds.theory import no_support
+from offpolicy.errors.kinds.of_theory import no_support
 from offpolicy.theory.arrays import Array
 from offpolicy.theory.mdp import MDP
 

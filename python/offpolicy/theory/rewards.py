@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from offpolicy.errors.kinds.theory import negative_variance, no_broadcast, shapes_differ
+from offpolicy.errors.kinds.of_theory import negative_variance, no_broadcast, shapes_differ
 from offpolicy.theory.arrays import as_array, as_probabilities, in_fractions
 
 

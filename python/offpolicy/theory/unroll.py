@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from offpolicy.errors.kinds.theory import too_many_states
+from offpolicy.errors.kinds.of_theory import too_many_states
 from offpolicy.theory.arrays import Array
 from offpolicy.theory.mdp import MDP
 from offpolicy.theory.rewards import Rewards

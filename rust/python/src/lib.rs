@@ -1,8 +1,9 @@
-//! `offpolicy._core`: Arrow streams, Parquet files and NumPy arrays in, partial results, estimates and models out.
-//! Conversion only; the statistics are in `offpolicy-core`.
+//! `offpolicy._core`, the extension module: it takes Arrow streams, Parquet files and NumPy arrays, and returns partial
+//! results, estimates and models. It only converts; the statistics are in `offpolicy-core`.
 
 mod columns;
 mod errors;
+mod estimators;
 mod identity;
 mod imported;
 mod job;
@@ -30,6 +31,8 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::quiet_guarded_panics();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<estimators::EstimatorInfo>()?;
+    module.add_function(wrap_pyfunction!(estimators::estimators, module)?)?;
     module.add_class::<spec::Pass>()?;
     module.add_class::<spec::PolicySpec>()?;
     module.add_class::<spec::Spec>()?;

@@ -293,3 +293,12 @@ def test_concentration_is_the_share_of_one_trajectory_in_the_variance(estimator)
     assert found["concentration"] == close(max(squares) / sum(squares))
     cubes = sum((x - sum(deviations) / 14) ** 3 for x in deviations)
     assert found["skewness"] == pytest.approx(float(cubes) / 14 / float(sum(squares) / 14) ** 1.5, rel=1e-9)
+
+
+def test_a_weight_beside_which_a_cap_leaves_nothing_has_no_capped_estimate():
+    """Ten weights of 1e200 and more, of which the cap takes all that rounding does not lose."""
+    weights = [10.0 ** (200 + 9 * i) for i in range(10)] + [1.0] * 5
+    log = pl.DataFrame({"episode": range(15), "step": [0] * 15, "reward": [1.0] * 15, "ratio": weights})
+    leverage = op.evaluate(log, estimators=["wis", "is"]).leverage
+    capped = dict(zip(leverage["estimator"], leverage["capped"], strict=True))
+    assert capped["wis"] is None

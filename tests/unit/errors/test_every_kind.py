@@ -11,10 +11,10 @@ import offpolicy as op
 import pytest
 import run_error_triggers
 from offpolicy import errors
+from offpolicy._util.phrase import Phrase, Word, in_words
+from offpolicy._util.words import BOUNDS
 from offpolicy.cli import main
 from offpolicy.errors.kinds import KINDS, ROOMS
-from offpolicy.errors.phrase import Phrase, Word, in_words
-from offpolicy.errors.words import BOUNDS
 from offpolicy.logs.problem_kinds import PROBLEMS
 from places import ROOT
 

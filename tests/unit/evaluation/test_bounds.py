@@ -2,12 +2,15 @@
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import offpolicy as op
 import polars as pl
 import pytest
+from offpolicy.errors import MissingBoundError
 from offpolicy.evaluation.bounds import Bounds, Terms
+from offpolicy.evaluation.estimators import describe, named
 
 TERMS = Terms(discount=0.75, horizon=3, baseline=-0.5)
 
@@ -101,3 +104,30 @@ def test_the_range_of_a_model_is_that_of_each_step(fixed):
         (Fraction(-1), Fraction(2)), [Fraction(2)] * 3, [(low, Fraction(2)) for low, _ in models], gamma, fixed
     )
     assert mixed.range("dr", TERMS) == tuple(map(float, exact))
+
+
+@pytest.mark.parametrize("estimator", named())
+def test_the_range_of_every_estimator_is_known_or_refused(estimator):
+    bounds = Bounds(reward=(-1, 2), ratio=3.0, q=(-4, 5))
+    if describe(estimator).range == "unknown":
+        with pytest.raises(MissingBoundError, match=f"no range of {estimator} is known"):
+            bounds.range(estimator, TERMS)
+    else:
+        least, most = bounds.range(estimator, TERMS)
+        assert least < most
+
+
+def test_an_unknown_estimator_has_no_range():
+    with pytest.raises(op.UsageError, match="no estimator 'drr'; did you mean 'dr'"):
+        Bounds(reward=(0, 1)).range("drr", TERMS)
+
+
+def test_a_range_of_an_unknown_kind_is_refused(monkeypatch):
+    other = SimpleNamespace(**{name: getattr(describe("dr"), name) for name in ("id", "reads")}, range="another")
+    monkeypatch.setattr("offpolicy.evaluation.bounds.describe", lambda _: other)
+    with pytest.raises(op.UsageError, match="no range of dr is known: bounds do not know the kind 'another'"):
+        Bounds(reward=(0, 1), ratio=2.0, q=(0, 1)).range("dr", TERMS)
+
+
+def test_the_first_value_of_a_model_is_within_that_of_the_first_step():
+    assert Bounds(reward=(0, 1), q=([-1, 0, 0], [2, 1, 1])).range("reg", TERMS) == (-1, 2)

@@ -27,13 +27,13 @@ import offpolicy as op
 from offpolicy.testing import Walk
 from peak_memory import peak_megabytes
 
-walk, (driver, log) = Walk(), sys.argv[1:]
+walk, (driver, log, memory) = Walk(), sys.argv[1:]
 if driver == "cross_fit":
     op.cross_fit(log, walk, policy=walk.policies["eager"], estimators=["dr"], threads=1)
 elif driver == "improve":
     op.improve(log, walk, generator=walk.policies, threads=1)
 else:
-    op.evaluate(log, threads=1)
+    op.evaluate(log, threads=1, memory=memory)
 print(peak_megabytes())
 """
 
@@ -50,11 +50,11 @@ def logs(tmp_path_factory):
     return paths, (COPIES[1] - COPIES[0]) * piece.estimated_size() / 1e6
 
 
-def peak(driver: str, log: Path) -> float:
+def peak(driver: str, log: Path, memory: str = "8GB") -> float:
     """Megabytes of a process of its own; Polars takes more of them for each thread, so it gets one."""
     path = os.pathsep.join([str(BENCHES), *sys.path])
     environment = os.environ | {"POLARS_MAX_THREADS": "1", "PYTHONPATH": path}
-    command = [sys.executable, "-c", CHILD, driver, str(log)]
+    command = [sys.executable, "-c", CHILD, driver, str(log), memory]
     return float(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
 
 
@@ -67,8 +67,10 @@ def test_more_rows_take_no_more_memory(logs, driver):
 
 
 def ids(kind: str, episodes: int) -> pl.Series:
-    """Ids of so many episodes that do not follow each other."""
+    """Ids of so many episodes that do not follow each other, or by two only."""
     some = pl.Series(np.random.default_rng(0).permutation(episodes))
+    if kind == "pairs":
+        return pl.Series(np.repeat(some[: episodes // 2] * 3, 2) + np.tile([0, 1], episodes // 2))
     return some if kind == "permuted" else some.cast(pl.String).str.zfill(36)
 
 
@@ -132,14 +134,50 @@ def test_what_is_needed_is_enough_and_fewer_estimators_need_less():
     assert smaller.value.needed < refusal.value.needed
 
 
-@pytest.mark.parametrize("kind", ["permuted", "texts"])
-def test_more_episodes_than_memory_holds_are_refused_and_consecutive_ids_cost_nothing(tmp_path, kind):
+@pytest.mark.parametrize("kind", ["permuted", "texts", "pairs"])
+@pytest.mark.parametrize("threads", [1, 4])
+def test_ids_that_memory_does_not_hold_go_to_files_and_change_no_number(tmp_path, monkeypatch, kind, threads):
     log = write(tmp_path / "log.parquet", ids(kind, 50_000))
-    with pytest.raises(op.MemoryLimitError, match=r"1\.4 MB .* has 50,000 episodes, .* number the episodes"):
-        op.evaluate(log, memory="500kB", threads=1)
-    assert op.evaluate(log, memory="1.5MB", threads=1).episodes == 50_000
+    place = tmp_path / "tmp"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    found = op.evaluate(log, memory="700kB", threads=threads)
+    assert found.table.equals(op.evaluate(log, threads=threads).table)
+    assert list(place.iterdir()) == []
+    monkeypatch.setenv("TMPDIR", str(place / "absent"))
+    with pytest.raises(op.MemoryLimitError, match=r"(1\.4 M|\d{3} k)B .* has 50,000 episodes, .* number the episodes"):
+        op.evaluate(log, memory="700kB", threads=threads)
+    assert op.evaluate(log, memory="1.5MB", threads=threads).episodes == 50_000
+
+
+def test_consecutive_ids_cost_nothing(tmp_path):
     in_order = write(tmp_path / "in_order.parquet", pl.Series(range(50_000)))
     assert op.evaluate(in_order, memory="50kB", threads=1).episodes == 50_000
+
+
+@pytest.mark.parametrize("kind", ["permuted", "texts", "pairs"])
+def test_an_id_that_comes_again_is_told_in_the_same_words_from_files(tmp_path, kind):
+    some = ids(kind, 50_000)
+    paths = [write(tmp_path / "a.parquet", some), write(tmp_path / "b.parquet", some[[49_000, 17, 30_001, 18]])]
+    said = []
+    for memory_limit in ("700kB", "1GB"):
+        with pytest.raises(op.BadLogError) as refusal:
+            op.evaluate(paths, memory=memory_limit, threads=1)
+        said.append((str(refusal.value), refusal.value.problems))
+    assert said[0] == said[1]
+    assert {problem.kind for problem in said[0][1]} == {"reappears"}
+
+
+@pytest.mark.slow
+def test_many_ids_take_no_more_memory_than_their_limit(tmp_path):
+    few, many = (write(tmp_path / f"{n}.parquet", ids("texts", n)) for n in (300_000, 2_500_000))
+    assert peak("evaluate", many, memory="20MB") - peak("evaluate", few, memory="20MB") < 20
+    assert peak("evaluate", many) - peak("evaluate", few) > 50
+
+
+def test_the_advice_is_about_what_takes_the_memory():
+    with pytest.raises(op.MemoryLimitError, match=r"10 steps of the longest episode.*cut episodes short"):
+        op.evaluate(op.demo_log(episodes=50), memory="1kB")  # its ids follow each other, and take nothing
 
 
 def test_rows_that_wait_for_the_beginning_of_their_episode_are_counted(tmp_path):

@@ -1,7 +1,6 @@
 """A damaged file of runs goes on with the same numbers, or is refused with its name and line; never with others."""
 
 import json
-import re
 
 import offpolicy as op
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from offpolicy.experiments.runs import complete
 from offpolicy.experiments.runs_file import FILE, RunsFile
+from runs_damage import damaged
 
 RUNS, SEED = 6, 5
 ABOUT = {"experiment": "coin", "seed": SEED, "settings": {"bias": 0.0}}
@@ -77,36 +77,6 @@ def damages(draw):
         st.tuples(st.just("digit"), at, st.integers(0, 9)),
     )
     return draw(st.lists(edit, min_size=1, max_size=4))
-
-
-def damaged(content, edits):
-    for kind, one, other in edits:
-        lines = content.splitlines(keepends=True) or [b""]
-        at = one % (len(content) + 1)
-        row, second = one % len(lines), (other if isinstance(other, int) else 0) % len(lines)
-        match kind:
-            case "over":
-                content = content[:at] + other + content[at + len(other) :]
-            case "in":
-                content = content[:at] + other + content[at:]
-            case "out":
-                content = content[:at] + content[at + other :]
-            case "move":
-                part = content[at : at + 40]
-                rest = content[:at] + content[at + 40 :]
-                content = rest[:other] + part + rest[other:]
-            case "digit":  # a number that still is one
-                places = [match.start() for match in re.finditer(rb"\d", content)] or [0]
-                place = places[one % len(places)]
-                content = content[:place] + str(other).encode() + content[place + 1 :]
-            case "swap":
-                lines[row], lines[second] = lines[second], lines[row]
-                content = b"".join(lines)
-            case "double":
-                content = b"".join([*lines, lines[row]])
-            case "drop":
-                content = b"".join(lines[:row] + lines[row + 1 :])
-    return content
 
 
 @given(edits=damages())

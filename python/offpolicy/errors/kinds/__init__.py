@@ -10,21 +10,34 @@ from typing import Any
 
 from offpolicy.errors.kind import Kind, declared
 from offpolicy.errors.kinds import (
-    arguments,
-    columns,
-    converters,
-    drivers,
-    evaluation,
-    files,
-    logs,
-    models,
-    plugins,
-    simulation,
-    states,
-    theory,
+    of_arguments,
+    of_columns,
+    of_converters,
+    of_drivers,
+    of_evaluation,
+    of_files,
+    of_logs,
+    of_models,
+    of_plugins,
+    of_simulation,
+    of_states,
+    of_theory,
 )
 
 #: The modules of the catalogue, in the order of the error index.
-ROOMS = (arguments, columns, files, logs, evaluation, models, drivers, simulation, theory, converters, plugins, states)
+ROOMS = (
+    of_arguments,
+    of_columns,
+    of_files,
+    of_logs,
+    of_evaluation,
+    of_models,
+    of_drivers,
+    of_simulation,
+    of_theory,
+    of_converters,
+    of_plugins,
+    of_states,
+)
 #: Every kind of error by its id.
 KINDS: dict[str, Kind[Any]] = {kind.id: kind for room in ROOMS for kind in declared(vars(room))}

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from offpolicy.errors.kinds.converters import episode_without_steps, wrong_data
-from offpolicy.errors.kinds.logs import empty_log
+from offpolicy.errors.kinds.of_converters import episode_without_steps, wrong_data
+from offpolicy.errors.kinds.of_logs import empty_log
 from offpolicy.logs.converters.tables import (
     Array,
     actions_of,

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from offpolicy._util.visible import visible
-from offpolicy.errors.kinds.converters import episode_without_steps, goes_on_after_its_end, id_of_several
-from offpolicy.errors.kinds.logs import empty_log
+from offpolicy.errors.kinds.of_converters import episode_without_steps, goes_on_after_its_end, id_of_several
+from offpolicy.errors.kinds.of_logs import empty_log
 from offpolicy.logs.converters.tables import (
     Array,
     actions_of,

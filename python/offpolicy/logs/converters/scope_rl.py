@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from offpolicy.errors.kinds.converters import continuous_actions, no_trajectories
-from offpolicy.errors.kinds.logs import empty_log
+from offpolicy.errors.kinds.of_converters import continuous_actions, no_trajectories
+from offpolicy.errors.kinds.of_logs import empty_log
 from offpolicy.logs.converters.tables import (
     actions_of,
     column_of,

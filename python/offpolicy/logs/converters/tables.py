@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from offpolicy.errors.kinds.columns import key_missing
-from offpolicy.errors.kinds.converters import (
+from offpolicy.errors.kinds.of_columns import key_missing
+from offpolicy.errors.kinds.of_converters import (
     continuous_actions,
     different_columns,
     longer_than_horizon,

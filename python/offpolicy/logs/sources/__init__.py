@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from offpolicy.errors.kinds.files import not_a_log
+from offpolicy.errors.kinds.of_files import not_a_log
 from offpolicy.logs.sources.frame import FrameSource
 from offpolicy.logs.sources.parquet import ParquetSource
 from offpolicy.logs.sources.query import StreamSource

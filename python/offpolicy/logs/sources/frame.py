@@ -10,8 +10,8 @@ import polars as pl
 from offpolicy import _core
 from offpolicy._util import polars_calls
 from offpolicy._util.forked import check_not_forked
-from offpolicy.errors.kinds.columns import column_twice
-from offpolicy.errors.kinds.files import needs_pyarrow, unreadable_frame
+from offpolicy.errors.kinds.of_columns import column_twice
+from offpolicy.errors.kinds.of_files import needs_pyarrow, unreadable_frame
 from offpolicy.logs import tasks
 from offpolicy.logs.sources.source import Source
 

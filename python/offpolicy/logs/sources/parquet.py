@@ -15,7 +15,7 @@ from offpolicy._util import polars_calls
 from offpolicy._util.forked import check_not_forked
 from offpolicy._util.scratch import ScratchFolder
 from offpolicy.errors import BadFileError, OffPolicyError
-from offpolicy.errors.kinds.files import missing_in_file, no_file, not_regular, types_of_files
+from offpolicy.errors.kinds.of_files import missing_in_file, no_file, not_regular, types_of_files
 from offpolicy.logs import tasks
 from offpolicy.logs.sources.paths import files_of
 from offpolicy.logs.sources.source import Source

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from offpolicy.errors.kinds.files import no_file, no_paths, not_parquet, not_paths
+from offpolicy.errors.kinds.of_files import no_file, no_paths, not_parquet, not_paths
 
 #: What reads other files, by their endings.
 READERS = {".csv": "pl.scan_csv", ".tsv": "pl.scan_csv", ".jsonl": "pl.scan_ndjson", ".ndjson": "pl.scan_ndjson"}

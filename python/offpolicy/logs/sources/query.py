@@ -12,7 +12,7 @@ from offpolicy import _core
 from offpolicy._util import polars_calls
 from offpolicy._util.forked import check_not_forked
 from offpolicy.errors import OffPolicyError, UnreadableError
-from offpolicy.errors.kinds.files import unreadable_file
+from offpolicy.errors.kinds.of_files import unreadable_file
 from offpolicy.logs.sources.source import Source
 from offpolicy.logs.tasks import FrameTask, Progress, Task
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from offpolicy.errors import BadFileError
-from offpolicy.errors.kinds.files import out_of_reach
+from offpolicy.errors.kinds.of_files import out_of_reach
 from offpolicy.logs.sources.query import StreamSource
 from offpolicy.logs.sources.source import Source, several
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offpolicy.errors.kinds.arguments import bad_value
-from offpolicy.errors.kinds.models import episode_ends, no_such_feature
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_models import episode_ends, no_such_feature
 from offpolicy.logs.transitions import Transitions, transitions
 from offpolicy.models.fitters.linear import LeastSquares, LinearReward
 from offpolicy.models.fitters.marginals import Marginals, MoveCounts

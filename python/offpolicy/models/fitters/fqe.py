@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from offpolicy._util.optional import imported
-from offpolicy.errors.kinds.arguments import bad_value
-from offpolicy.errors.kinds.logs import empty_log
-from offpolicy.errors.kinds.models import not_a_regressor
-from offpolicy.errors.kinds.simulation import steps_outside_table
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_logs import empty_log
+from offpolicy.errors.kinds.of_models import not_a_regressor
+from offpolicy.errors.kinds.of_simulation import steps_outside_table
 from offpolicy.logs.columns import Columns
 from offpolicy.logs.transitions import Transitions, transitions
 from offpolicy.models.fitters.q_function import ACTIONS, QFunction

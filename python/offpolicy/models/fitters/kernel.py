@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy import _core
-from offpolicy.errors.kinds.arguments import bad_value, outside_range
-from offpolicy.errors.kinds.models import no_grid, unknown_layout, values_do_not_settle, wrong_number_of_actions
+from offpolicy.errors.kinds.of_arguments import bad_value, outside_range
+from offpolicy.errors.kinds.of_models import no_grid, unknown_layout, values_do_not_settle, wrong_number_of_actions
 from offpolicy.grid import Grid
 from offpolicy.logs.transitions import transitions
 from offpolicy.models.beside import questions_together

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy import _core
-from offpolicy.errors.kinds.logs import empty_log
+from offpolicy.errors.kinds.of_logs import empty_log
 from offpolicy.protocols import Actions, Floats, States
 
 #: States as the numbers of their features' values, (n, k).

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy import _core
-from offpolicy.errors.kinds.arguments import bad_value
+from offpolicy.errors.kinds.of_arguments import bad_value
 from offpolicy.models.fitters.linear import LinearReward
 from offpolicy.models.fitters.marginals import Marginals, Numbers
 from offpolicy.policies import probabilities_of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offpolicy.errors.kinds.models import bad_predictions
+from offpolicy.errors.kinds.of_models import bad_predictions
 from offpolicy.models.fitters.openmp import limited
 from offpolicy.protocols import Actions, Floats, Setting, States
 

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offpolicy.errors.kinds.arguments import bad_value
-from offpolicy.errors.kinds.logs import empty_log, history_not_whole
-from offpolicy.errors.kinds.models import knows_no_other_policy, needs_jax
+from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy.errors.kinds.of_logs import empty_log, history_not_whole
+from offpolicy.errors.kinds.of_models import knows_no_other_policy, needs_jax
 from offpolicy.logs.transitions import transitions
 from offpolicy.policies import EpsilonGreedy
 from offpolicy.protocols import Floats, Policy, Setting, States, Step, ValueModel

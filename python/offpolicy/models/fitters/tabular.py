@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
-from offpolicy.errors.kinds.models import cells_not_counted, no_grid
+from offpolicy.errors.kinds.of_models import cells_not_counted, no_grid
 from offpolicy.grid import Grid, OutsideGridError, check_table
 from offpolicy.logs.columns import Columns
 from offpolicy.logs.transitions import Transitions, transitions

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy._util.probabilities import count
-from offpolicy.errors.kinds.models import cells_without_probabilities, transitions_not_told
+from offpolicy.errors.kinds.of_models import cells_without_probabilities, transitions_not_told
 from offpolicy.logs.columns import ANNOTATED
 from offpolicy.mdp import SparseModel
 from offpolicy.models.beside import questions_together

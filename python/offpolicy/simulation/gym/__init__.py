@@ -15,9 +15,9 @@ import numpy as np
 
 from offpolicy._util.optional import imported
 from offpolicy._util.scalars import whole
-from offpolicy.errors.kinds.arguments import bad_value, more_arguments_than_taken, not_a_range
-from offpolicy.errors.kinds.converters import continuous_actions
-from offpolicy.errors.kinds.simulation import cannot_be_copied, gym_cannot_make, no_reward_range, no_time_limit
+from offpolicy.errors.kinds.of_arguments import bad_value, more_arguments_than_taken, not_a_range
+from offpolicy.errors.kinds.of_converters import continuous_actions
+from offpolicy.errors.kinds.of_simulation import cannot_be_copied, gym_cannot_make, no_reward_range, no_time_limit
 from offpolicy.policies import Legal
 from offpolicy.protocols import Policy
 from offpolicy.simulation.gym.pool import PoolDomain

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from offpolicy.errors.kinds.simulation import cut_off_early, reward_outside_range, state_kept_to_itself
+from offpolicy.errors.kinds.of_simulation import cut_off_early, reward_outside_range, state_kept_to_itself
 from offpolicy.policies import Legal, Uniform
 from offpolicy.protocols import Actions, Domain, Floats, Policy, States
 from offpolicy.simulation.gym.footprint import Pool, fitting

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy._util.optional import imported
-from offpolicy.errors.kinds.simulation import no_columns_of_numbers
+from offpolicy.errors.kinds.of_simulation import no_columns_of_numbers
 from offpolicy.grid import Grid
 
 

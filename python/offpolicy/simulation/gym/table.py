@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy._util.probabilities import TOLERANCE
-from offpolicy.errors.kinds.simulation import no_transition_table, table_does_not_add
+from offpolicy.errors.kinds.of_simulation import no_transition_table, table_does_not_add
 from offpolicy.policies import Legal
 from offpolicy.protocols import Actions, Floats, Policy, States
 from offpolicy.simulation.mdp_domain import MDPDomain

@@ -4,22 +4,47 @@
 //!
 //! for the steps that exist; an ended trajectory is absorbed with Q̂ = V̂ = 0.
 
-use std::ops::Range;
+use std::ops;
 
+use crate::estimators::about::Range;
+use crate::estimators::{About, Formula};
 use crate::number::block::{Block, Eight, LANES, Real};
+use crate::number::running_sum::Lanes;
+use crate::pass::engine::{Fold, Table};
 use crate::pass::fold::Term;
 
-/// The columns of DR with a baseline.
-pub struct DrBsl<'a> {
-    /// r_t
-    pub reward: &'a [Eight],
-    /// b_t, a table over steps
-    pub baseline: &'a [Eight],
+/// The estimator.
+pub struct DrBsl;
+
+impl Formula for DrBsl {
+    const ABOUT: About = About {
+        id: "dr-bsl",
+        name: "doubly robust with a constant guess in the place of a model",
+        equation: "DR with Q̂ = V̂ = c (1 − γ^{H−t+1}) / (1 − γ)",
+        reference: "Jiang & Li (2016), section 6.1",
+        needs_baseline: true,
+        range: Range::LessBaseline,
+        ..About::MEAN
+    };
+    const SUMS: usize = 1;
+
+    #[inline(always)]
+    fn fold(rows: &Fold, sums: &mut [Lanes]) {
+        rows.add(&BaselineTerms { reward: rows.reward(), baseline: rows.baseline() }, Table::Discount, &mut sums[0]);
+    }
 }
 
-impl Term for DrBsl<'_> {
+/// The columns of DR with a baseline.
+struct BaselineTerms<'a> {
+    /// r_t
+    reward: &'a [Eight],
+    /// b_t, a table over steps
+    baseline: &'a [Eight],
+}
+
+impl Term for BaselineTerms<'_> {
     #[inline(always)]
-    fn part(&self, blocks: Range<usize>) -> Self {
+    fn part(&self, blocks: ops::Range<usize>) -> Self {
         Self { reward: &self.reward[blocks.clone()], baseline: &self.baseline[blocks] }
     }
 

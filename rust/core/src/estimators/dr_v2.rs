@@ -10,22 +10,52 @@
 
 use std::ops::Range;
 
+use crate::estimators::about::{Column, ModelUse, Unbiased};
+use crate::estimators::{About, Formula};
 use crate::number::block::{Block, Eight, Real};
+use crate::number::running_sum::Lanes;
+use crate::pass::engine::{Fold, Table};
 use crate::pass::fold::Term;
 
-/// The columns of DR-v2.
-pub struct DrV2<'a> {
-    /// r_t
-    pub reward: &'a [Eight],
-    /// R̂(s_t, a_t)
-    pub r_hat: &'a [Eight],
-    /// V̂(s_t)
-    pub v_hat: &'a [Eight],
-    /// p_{t−1}, 0 at the first step
-    pub previous_ratio: &'a [Eight],
+/// The estimator.
+pub struct DrV2;
+
+impl Formula for DrV2 {
+    const ABOUT: About = About {
+        id: "dr-v2",
+        name: "doubly robust with the model's transitions",
+        equation: "X_t = V̂(s_t) + ρ_t (r_t + γ X_{t+1} − R̂(s_t, a_t) − γ V̂(s_{t+1}) P̂/P)",
+        reference: "Jiang & Li (2016), eq. (12)",
+        needs: &[Column::Ratio, Column::RHat, Column::VHat],
+        reads: &[Column::TransitionRatio],
+        unbiased: Unbiased::WithTransitionRatio,
+        corrects_first_value: true,
+        model: ModelUse::Transitions,
+        ..About::MEAN
+    };
+    const SUMS: usize = 1;
+
+    #[inline(always)]
+    fn fold(rows: &Fold, sums: &mut [Lanes]) {
+        let (reward, r_hat, v_hat) = (rows.reward(), rows.r_hat(), rows.v_hat());
+        let terms = TransitionTerms { reward, r_hat, v_hat, previous_ratio: rows.previous_ratio() };
+        rows.add(&terms, Table::Discount, &mut sums[0]);
+    }
 }
 
-impl Term for DrV2<'_> {
+/// The columns of DR-v2.
+struct TransitionTerms<'a> {
+    /// r_t
+    reward: &'a [Eight],
+    /// R̂(s_t, a_t)
+    r_hat: &'a [Eight],
+    /// V̂(s_t)
+    v_hat: &'a [Eight],
+    /// p_{t−1}, 0 at the first step
+    previous_ratio: &'a [Eight],
+}
+
+impl Term for TransitionTerms<'_> {
     #[inline(always)]
     fn part(&self, blocks: Range<usize>) -> Self {
         Self {

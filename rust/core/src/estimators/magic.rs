@@ -16,24 +16,83 @@
 //!
 //! J is 0, …, H up to H = 31, else 0, H and 30 lengths between them, close to each other where they are short.
 
+use crate::estimators::about::{Column, ModelUse, StepSum};
+use crate::estimators::formula::{Ended, Estimated, WholeLog};
+use crate::estimators::wdr::{self, ResidualInfluence, ValueInfluence};
+use crate::estimators::{About, Formula};
 use crate::number::block::{Eight, LANES};
 use crate::number::gram::Gram;
 use crate::number::running_sum::Lanes;
 use crate::number::scaled::Scaled;
 use crate::number::simplex;
 use crate::number::sum::{Exact, Sum};
+use crate::pass::accumulators::PolicySums;
+use crate::pass::engine::{Fold, Table};
+use crate::pass::fold::{Run, Terms};
+use crate::pass::normalisers::{Over, WeightedMeans, partial_sums};
 
 /// The most lengths that J has.
 const LENGTHS: usize = 32;
 /// Their sums, eight a group.
 const GROUPS: usize = LENGTHS / LANES;
-/// The running sums of a trajectory: of the first part of ψ, then of the second.
-pub const SUMS: usize = 2 * GROUPS;
 /// The 95% quantile of the normal law.
 const QUANTILE: f64 = 1.644_853_626_951_472_2;
 
+/// The estimator.
+pub struct Magic;
+
+impl Formula for Magic {
+    const ABOUT: About = About {
+        id: "magic",
+        name: "weighted doubly robust for some steps, then the model, blended over the number of steps",
+        equation: "Σ_j x_j g_j, x = argmin xᵀ (Ω̂ + b̂ b̂ᵀ) x over shares x",
+        reference: "Thomas & Brunskill (2016), section 6",
+        needs: &[Column::Ratio, Column::QHat, Column::VHat],
+        value_pass: 2,
+        model: ModelUse::Blend,
+        step_sums: &[StepSum::Weight, StepSum::Residual, StepSum::Value],
+        ..About::RATIO
+    };
+    /// Of the first part of ψ by segments, then of the second.
+    const SUMS: usize = 2 * GROUPS;
+
+    #[inline(always)]
+    fn fold(rows: &Fold, sums: &mut [Lanes]) {
+        let (residual, value) = sums.split_at_mut(GROUPS);
+        let segments = rows.segments();
+        rows.each(&ResidualInfluence::of(rows), Table::OverWeight, |run| {
+            segments.add_run(residual, Part::Residual, run);
+        });
+        rows.each(&ValueInfluence::of(rows), Table::OverPreviousWeight, |run| {
+            segments.add_run(value, Part::Value, run);
+        });
+    }
+
+    /// A trajectory has no value, but a product of every two ψ_j.
+    fn value(ended: &Ended, into: &mut PolicySums) -> Option<Scaled> {
+        let (steps, gram) = (ended.steps as usize, &mut into.gram);
+        ended.tables.segments.close(ended.sums, ended.weight, steps, gram, ended.arch);
+        None
+    }
+
+    fn estimate(found: &WholeLog) -> Option<Estimated> {
+        let (lengths, returns) = returns(found.means?, found.discount);
+        let Blend { shares, value, std_error } = Blend::new(&returns, &found.second?.gram, found.episodes);
+        Some(Estimated { value, std_error, blend: Some(lengths.into_iter().zip(shares).collect()) })
+    }
+}
+
+/// J and g_j.
+fn returns(means: &WeightedMeans, discount: f64) -> (Vec<usize>, Vec<Scaled>) {
+    let (lengths, powers) = (lengths(means.steps()), means.powers(discount));
+    let residual = partial_sums(means.residuals(), &powers, lengths.iter().copied());
+    let value = partial_sums(means.values(), &powers, lengths.iter().map(|length| length + 1));
+    let returns = residual.into_iter().zip(value).map(|(residual, value)| residual + value).collect();
+    (lengths, returns)
+}
+
 /// J for a horizon: k, or H k² / 31² where that is more.
-pub fn lengths(horizon: usize) -> Vec<usize> {
+fn lengths(horizon: usize) -> Vec<usize> {
     let last = LENGTHS - 1;
     match horizon {
         0..LENGTHS => (0..=horizon).collect(),
@@ -43,7 +102,7 @@ pub fn lengths(horizon: usize) -> Vec<usize> {
 
 /// Which of the two parts of ψ: its terms of step t belong to g_j from j = t on, or from j = t−1 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+enum Part {
     /// With r_t − Q̂_t − A_t.
     Residual,
     /// With V̂_t − B_t.
@@ -62,8 +121,14 @@ pub struct Segments {
 }
 
 impl Segments {
+    /// Of a policy.
+    pub fn of(means: &WeightedMeans, over: &Over) -> Self {
+        let residual = |index| wdr::owed_residual(means, over, index);
+        Self::new(over.steps(), residual, |index| wdr::owed_value(means, over, index))
+    }
+
     /// With γ^{t−1} A_t / D_t and γ^{t−1} B_t / D_{t−1} as functions of t−1.
-    pub fn new(horizon: usize, residual: impl Fn(usize) -> Scaled, value: impl Fn(usize) -> Scaled) -> Self {
+    fn new(horizon: usize, residual: impl Fn(usize) -> Scaled, value: impl Fn(usize) -> Scaled) -> Self {
         let (lengths, mut rest) = (lengths(horizon), vec![Scaled::ZERO; horizon + 1]);
         for steps in (0..horizon).rev() {
             let ends = lengths.binary_search(&steps).is_ok();
@@ -75,9 +140,19 @@ impl Segments {
         Self { lengths, rest, whole }
     }
 
+    /// Adds the terms of consecutive steps to the sums of their segments.
+    fn add_run(&self, sums: &mut [Lanes], part: Part, run: Run) {
+        match run.terms {
+            Terms::Plain(terms, e) => self.add(sums, part, run.first, terms, e),
+            Terms::Scaled(terms) => {
+                (run.first..).zip(terms).for_each(|(t, &term)| self.add_scaled(sums, part, t, term));
+            }
+        }
+    }
+
     /// Adds terms · 2^e of consecutive steps, the first of which has the index t−1 = `first`, to the sums of their segments.
     #[inline(always)]
-    pub fn add(&self, sums: &mut [Lanes], part: Part, first: usize, terms: &[f64], e: i64) {
+    fn add(&self, sums: &mut [Lanes], part: Part, first: usize, terms: &[f64], e: i64) {
         let (mut segment, mut from) = (self.segment_of(part, first), 0);
         while from < terms.len() {
             let to = (self.lengths[segment] + part.delay() - first).min(terms.len());
@@ -87,7 +162,7 @@ impl Segments {
     }
 
     /// Adds one term of any magnitude.
-    pub fn add_scaled(&self, sums: &mut [Lanes], part: Part, index: usize, term: Scaled) {
+    fn add_scaled(&self, sums: &mut [Lanes], part: Part, index: usize, term: Scaled) {
         let segment = self.segment_of(part, index);
         sums[segment / LANES].add_scaled(segment % LANES, term);
     }
@@ -97,7 +172,7 @@ impl Segments {
     }
 
     /// Adds the products ψ_j ψ_k of a trajectory that ended after so many steps with this weight.
-    pub fn close(&self, sums: &[Lanes], weight: Scaled, steps: usize, gram: &mut Gram, arch: pulp::Arch) {
+    fn close(&self, sums: &[Lanes], weight: Scaled, steps: usize, gram: &mut Gram, arch: pulp::Arch) {
         let owed = self.owed(weight, steps);
         match self.ordinary_influence(sums, &owed) {
             Some(influence) => gram.add(arch, &influence, self.lengths.len()),
@@ -149,18 +224,18 @@ impl Part {
 
 /// The blend of all g_j.
 #[derive(Clone, Debug)]
-pub struct Blend {
+struct Blend {
     /// x_j
-    pub shares: Vec<f64>,
+    shares: Vec<f64>,
     /// Σ_j x_j g_j
-    pub value: Scaled,
+    value: Scaled,
     /// √(xᵀ Ω̂ x); None for a single trajectory.
-    pub std_error: Option<Scaled>,
+    std_error: Option<Scaled>,
 }
 
 impl Blend {
     /// Of the returns g_j and the sums of ψ_j ψ_k over n trajectories. Of a single one nothing is known but WDR.
-    pub fn new(returns: &[Scaled], gram: &Gram, n: u64) -> Self {
+    fn new(returns: &[Scaled], gram: &Gram, n: u64) -> Self {
         let last = returns.len() - 1;
         if n < 2 {
             let mut shares = vec![0.0; returns.len()];
@@ -263,7 +338,7 @@ mod tests {
         for steps in 1..=horizon {
             let terms: Vec<f64> = (0..steps).map(|t| (t * t) as f64).collect();
             for wild in [false, true] {
-                let mut sums = [Lanes::default(); SUMS];
+                let mut sums = [Lanes::default(); Magic::SUMS];
                 let (first, second) = sums.split_at_mut(GROUPS);
                 for (part, sums) in [(Part::Residual, first), (Part::Value, second)] {
                     for (t, term) in terms.iter().enumerate() {

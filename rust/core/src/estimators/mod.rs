@@ -1,43 +1,27 @@
-//! One file an estimator, the equation on top.
+//! The registry of estimators: one line for each, and one complete file with its equation on top.
+//!
+//! To add an estimator `my-own`, write `my_own.rs` with a type `MyOwn` that implements [`Formula`], and add the line
+//! `MyOwn = my_own,` below. The engine, the outcome, Python, the command line and the documentation read the rest there.
 
-pub mod dr;
-pub mod dr_bsl;
-pub mod dr_v2;
-pub mod is;
-pub mod magic;
-pub mod mc;
-pub mod reg;
-pub mod step_is;
-pub mod step_wis;
-pub mod wdr;
-pub mod wis;
+#[macro_use]
+mod listing;
+pub mod about;
+pub mod formula;
 
-use serde::{Deserialize, Serialize};
+pub use about::About;
+pub use formula::Formula;
 
-/// The estimators by their public ids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Estimator {
-    /// Monte Carlo: the behaviour policy's own value.
-    Mc,
-    /// Trajectory-wise importance sampling.
-    Is,
-    /// Step-wise importance sampling.
-    StepIs,
-    /// Weighted importance sampling.
-    Wis,
-    /// Step-wise weighted importance sampling.
-    StepWis,
-    /// Regression: the model's value of the first state.
-    Reg,
-    /// Doubly robust.
-    Dr,
-    /// Doubly robust with a constant in the place of a model.
-    DrBsl,
-    /// Doubly robust with the model's transitions.
-    DrV2,
-    /// Weighted doubly robust.
-    Wdr,
-    /// Weighted doubly robust for some steps, then the model, blended over the number of steps.
-    Magic,
+estimators! {
+    Mc = mc,
+    Is = is,
+    StepIs = step_is,
+    Wis = wis,
+    StepWis = step_wis,
+    Reg = reg,
+    Dr = dr,
+    DrBsl = dr_bsl,
+    DrV2 = dr_v2,
+    Wdr = wdr,
+    Magic = magic,
+    IsTruncated = is_truncated,
 }

@@ -4,20 +4,45 @@
 //!
 //! or recursively, eq. (9), step-IS_t = ρ_t (r_t + γ step-IS_{t+1}).
 
-use std::ops::Range;
+use std::ops;
 
+use crate::estimators::about::Range;
+use crate::estimators::{About, Estimator, Formula};
 use crate::number::block::{Block, Eight, Real};
+use crate::number::running_sum::Lanes;
+use crate::pass::engine::{Fold, Table};
 use crate::pass::fold::Term;
 
-/// The columns of step-IS.
-pub struct StepIs<'a> {
+/// The estimator.
+pub struct StepIs;
+
+impl Formula for StepIs {
+    const ABOUT: About = About {
+        id: "step-is",
+        name: "step-wise importance sampling",
+        equation: "Σ_t γ^{t−1} ρ_{1:t} r_t",
+        reference: "Jiang & Li (2016), eq. (5)",
+        with_baseline: Some(Estimator::DrBsl),
+        range: Range::WeightedRewards,
+        ..About::MEAN
+    };
+    const SUMS: usize = 1;
+
+    #[inline(always)]
+    fn fold(rows: &Fold, sums: &mut [Lanes]) {
+        rows.add(&WeightedReward { reward: rows.reward() }, Table::Discount, &mut sums[0]);
+    }
+}
+
+/// ρ_{1:t} r_t.
+pub struct WeightedReward<'a> {
     /// r_t
     pub reward: &'a [Eight],
 }
 
-impl Term for StepIs<'_> {
+impl Term for WeightedReward<'_> {
     #[inline(always)]
-    fn part(&self, blocks: Range<usize>) -> Self {
+    fn part(&self, blocks: ops::Range<usize>) -> Self {
         Self { reward: &self.reward[blocks] }
     }
 

@@ -9,8 +9,59 @@
 
 use std::ops::Range;
 
+use crate::estimators::about::StepSum;
+use crate::estimators::formula::{Ended, Estimated, WholeLog};
+use crate::estimators::{About, Estimator, Formula, step_is};
 use crate::number::block::{Block, Eight, Real};
+use crate::number::running_sum::Lanes;
+use crate::number::scaled::Scaled;
+use crate::pass::accumulators::PolicySums;
+use crate::pass::engine::{Fold, Table};
 use crate::pass::fold::Term;
+use crate::pass::normalisers::{Over, WeightedMeans, discounted, suffix_sums};
+
+/// The estimator.
+pub struct StepWis;
+
+impl Formula for StepWis {
+    const ABOUT: About = About {
+        id: "step-wis",
+        name: "step-wise weighted importance sampling",
+        equation: "Σ_t γ^{t−1} Σ_i ρ_{1:t} r_t / Σ_i ρ_{1:t}",
+        reference: "Jiang & Li (2016), eq. (7)",
+        step_sums: &[StepSum::Weight, StepSum::Reward],
+        ..About::RATIO
+    };
+    const SUMS: usize = 1;
+
+    #[inline(always)]
+    fn fold(rows: &Fold, sums: &mut [Lanes]) {
+        let reward = rows.reward();
+        if rows.pass().is_influence() {
+            let terms = Influence { reward, mean_reward: rows.mean_reward() };
+            rows.add(&terms, Table::OverWeight, &mut sums[0]);
+        } else {
+            rows.add(&step_is::WeightedReward { reward }, Table::OverWeight, &mut sums[0]);
+        }
+    }
+
+    #[inline(always)]
+    fn value(ended: &Ended, _into: &mut PolicySums) -> Option<Scaled> {
+        Some(if ended.pass.is_influence() { ended.total_less_owed(Estimator::StepWis) } else { ended.total })
+    }
+
+    /// Σ_{t > T} γ^{t−1} R_t / D_t
+    fn owed(means: &WeightedMeans, over: &Over) -> Vec<Scaled> {
+        suffix_sums(over.steps(), |t| over.weight.get(t) * means.reward(t))
+    }
+
+    /// Σ_t γ^{t−1} R_t
+    fn estimate(found: &WholeLog) -> Option<Estimated> {
+        let means = found.means?;
+        let value = discounted(means.rewards(), &means.powers(found.discount));
+        Some(Estimated::new(value, found.influence_error()))
+    }
+}
 
 /// c_t itself.
 pub struct Weight;
@@ -28,14 +79,14 @@ impl Term for Weight {
 }
 
 /// What a trajectory adds to ψ while it runs, with γ^{t−1}/D_t as the table.
-pub struct StepWisInfluence<'a> {
+struct Influence<'a> {
     /// r_t
-    pub reward: &'a [Eight],
+    reward: &'a [Eight],
     /// R_t, a table over steps in two parts
-    pub mean_reward: [&'a [Eight]; 2],
+    mean_reward: [&'a [Eight]; 2],
 }
 
-impl Term for StepWisInfluence<'_> {
+impl Term for Influence<'_> {
     #[inline(always)]
     fn part(&self, blocks: Range<usize>) -> Self {
         Self { reward: &self.reward[blocks.clone()], mean_reward: self.mean_reward.map(|part| &part[blocks.clone()]) }

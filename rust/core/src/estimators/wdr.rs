@@ -8,8 +8,75 @@
 
 use std::ops::Range;
 
+use crate::estimators::about::{Column, ModelUse, StepSum};
+use crate::estimators::formula::{Ended, Estimated, WholeLog};
+use crate::estimators::{About, Estimator, Formula};
 use crate::number::block::{Block, Eight, Real};
+use crate::number::running_sum::Lanes;
+use crate::number::scaled::Scaled;
+use crate::pass::accumulators::PolicySums;
+use crate::pass::engine::{Fold, Table};
 use crate::pass::fold::Term;
+use crate::pass::normalisers::{Over, WeightedMeans, discounted, suffix_sums};
+
+/// The estimator.
+pub struct Wdr;
+
+impl Formula for Wdr {
+    const ABOUT: About = About {
+        id: "wdr",
+        name: "weighted doubly robust",
+        equation: "Σ_t γ^{t−1} [ Σ_i ρ_{1:t} (r_t − Q̂_t) / Σ_i ρ_{1:t} + Σ_i ρ_{1:t−1} V̂_t / Σ_i ρ_{1:t−1} ]",
+        reference: "Thomas & Brunskill (2016), section 4",
+        needs: &[Column::Ratio, Column::QHat, Column::VHat],
+        model: ModelUse::ControlVariate,
+        without_control: Some(Estimator::StepWis),
+        step_sums: &[StepSum::Weight, StepSum::Residual, StepSum::Value],
+        ..About::RATIO
+    };
+    const SUMS: usize = 2;
+
+    #[inline(always)]
+    fn fold(rows: &Fold, sums: &mut [Lanes]) {
+        let [first, second] = sums else { return };
+        if rows.pass().is_influence() {
+            rows.add(&ResidualInfluence::of(rows), Table::OverWeight, first);
+            rows.add(&ValueInfluence::of(rows), Table::OverPreviousWeight, second);
+        } else {
+            let residual = Residual { reward: rows.reward(), q_hat: rows.q_hat() };
+            rows.add(&residual, Table::OverWeight, first);
+            rows.add(&Value { v_hat: rows.v_hat() }, Table::OverPreviousWeight, second);
+        }
+    }
+
+    #[inline(always)]
+    fn value(ended: &Ended, _into: &mut PolicySums) -> Option<Scaled> {
+        Some(if ended.pass.is_influence() { ended.total_less_owed(Estimator::Wdr) } else { ended.total })
+    }
+
+    /// Σ_{t > T} γ^{t−1} (A_t / D_t + B_t / D_{t−1})
+    fn owed(means: &WeightedMeans, over: &Over) -> Vec<Scaled> {
+        suffix_sums(over.steps(), |t| owed_residual(means, over, t) + owed_value(means, over, t))
+    }
+
+    /// Σ_t γ^{t−1} A_t + Σ_t γ^{t−1} B_t
+    fn estimate(found: &WholeLog) -> Option<Estimated> {
+        let means = found.means?;
+        let powers = means.powers(found.discount);
+        let value = discounted(means.residuals(), &powers) + discounted(means.values(), &powers);
+        Some(Estimated::new(value, found.influence_error()))
+    }
+}
+
+/// γ^{t−1} A_t / D_t, with the index t−1.
+pub fn owed_residual(means: &WeightedMeans, over: &Over, index: usize) -> Scaled {
+    over.weight.get(index) * means.residual(index)
+}
+
+/// γ^{t−1} B_t / D_{t−1}, with the index t−1.
+pub fn owed_value(means: &WeightedMeans, over: &Over, index: usize) -> Scaled {
+    over.previous_weight.get(index) * means.value(index)
+}
 
 /// c_t (r_t − Q̂_t).
 pub struct Residual<'a> {
@@ -59,6 +126,14 @@ pub struct ResidualInfluence<'a> {
     pub mean_residual: [&'a [Eight]; 2],
 }
 
+impl<'a> ResidualInfluence<'a> {
+    /// Of some rows.
+    #[inline(always)]
+    pub fn of(rows: &Fold<'a>) -> Self {
+        Self { reward: rows.reward(), q_hat: rows.q_hat(), mean_residual: rows.mean_residual() }
+    }
+}
+
 impl Term for ResidualInfluence<'_> {
     #[inline(always)]
     fn part(&self, blocks: Range<usize>) -> Self {
@@ -85,6 +160,14 @@ pub struct ValueInfluence<'a> {
     pub v_hat: &'a [Eight],
     /// B_t, a table over steps in two parts
     pub mean_value: [&'a [Eight]; 2],
+}
+
+impl<'a> ValueInfluence<'a> {
+    /// Of some rows.
+    #[inline(always)]
+    pub fn of(rows: &Fold<'a>) -> Self {
+        Self { v_hat: rows.v_hat(), mean_value: rows.mean_value() }
+    }
 }
 
 impl Term for ValueInfluence<'_> {

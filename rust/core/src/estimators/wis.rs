@@ -7,8 +7,46 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::estimators::formula::{Ended, Estimated, WholeLog};
+use crate::estimators::{About, Formula};
 use crate::number::scaled::Scaled;
 use crate::number::sum::{Exact, Sum, product};
+use crate::pass::accumulators::PolicySums;
+use crate::pass::plan::Pass;
+
+/// The estimator.
+pub struct Wis;
+
+impl Formula for Wis {
+    const ABOUT: About = About {
+        id: "wis",
+        name: "weighted importance sampling of whole trajectories",
+        equation: "Σ_i ρ_{1:H} Σ_t γ^{t−1} r_t / Σ_i ρ_{1:H}",
+        reference: "Jiang & Li (2016), eq. (6)",
+        passes: 1,
+        weights_returns: true,
+        ..About::RATIO
+    };
+
+    /// c G / D, whose mean is θ; of an influence value c (G − θ) / D; and in the first pass nothing but its sums.
+    #[inline(always)]
+    fn value(ended: &Ended, into: &mut PolicySums) -> Option<Scaled> {
+        let (over_mean, theta) = ended.tables.wis;
+        match ended.pass {
+            Pass::First => {
+                into.wis.add(ended.weight, ended.returns);
+                None
+            }
+            Pass::Values => Some(ended.weight * ended.returns * over_mean),
+            Pass::Second | Pass::Influence => Some(ended.weight * (ended.returns - theta) * over_mean),
+        }
+    }
+
+    fn estimate(found: &WholeLog) -> Option<Estimated> {
+        let (sums, n) = (&found.first.wis, found.episodes);
+        Some(Estimated::new(sums.value().unwrap_or_default(), (n > 1).then(|| sums.std_error(n))))
+    }
+}
 
 /// What is left of Σψ² by cancellation must exceed this power of 2 of its largest part.
 const SMALLEST_SHARE: i64 = -380;

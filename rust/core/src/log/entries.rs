@@ -1,25 +1,20 @@
-//! Many episodes in little memory: 28 bytes each, of which 16 tell the id and 12 the place where the episode starts.
-//!
-//! Entries are collected in runs that are sorted when they are full and never move again, so that memory neither doubles
-//! when a list grows nor when equal ids are looked for: the runs are then read side by side, in one order.
+//! Entries for many episodes in little memory: 28 bytes each, 16 for the id and 12 for the place where the episode
+//! starts.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::fmt;
+use std::io;
+use std::path::Path;
 
 use serde::de::{Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 
 use crate::log::problem::Place;
+use crate::log::sorted_runs::SortedRuns;
 
-/// Bytes of an entry.
+/// The number of bytes of an entry.
 pub const BYTES: usize = 28;
-/// Entries of the first run; later ones hold an eighth of what is there …
-const FIRST: usize = 1 << 10;
-/// … up to so many.
-const LAST: usize = 1 << 20;
 
-/// Key, source and row, from the most to the least significant byte: the order of bytes is the order of entries.
+/// The key, the source and the row, each from the most to the least significant byte, so that bytes sort as entries do.
 type Entry = [u8; BYTES];
 
 fn entry(key: u128, place: Place) -> Entry {
@@ -35,90 +30,57 @@ fn read(entry: &Entry) -> (u128, Place) {
     (part(0, 16), Place { source: part(16, 20) as u32, row: part(20, BYTES) as u64 })
 }
 
-fn sort(entries: &mut [Entry]) {
-    entries.sort_unstable_by_key(read);
-}
-
-/// Keys with their places.
+/// A set of keys with their places.
 #[derive(Clone, Debug, Default)]
-pub struct Entries {
-    sorted: Vec<Vec<Entry>>,
-    open: Vec<Entry>,
-    len: usize,
-}
+pub struct Entries(SortedRuns<BYTES>);
 
 impl Entries {
     /// Adds a key and its place.
     pub fn push(&mut self, key: u128, place: Place) {
-        if self.open.len() == self.open.capacity() {
-            self.seal();
-            self.open.reserve_exact((self.len / 8).clamp(FIRST, LAST));
-        }
-        self.open.push(entry(key, place));
-        self.len += 1;
+        self.0.push(entry(key, place));
     }
 
-    /// Number of entries.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// True if there is none.
+    /// Returns true if there are no entries.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.0.is_empty()
     }
 
-    /// Adds all of another set.
-    pub fn merge(&mut self, mut other: Self) {
-        other.seal();
-        self.len += other.len;
-        self.sorted.append(&mut other.sorted);
+    /// Returns the number of bytes of the entries in memory.
+    pub fn bytes(&self) -> u64 {
+        self.0.bytes()
     }
 
-    /// True if the key is there.
-    pub fn contains(&self, key: u128) -> bool {
-        let inside = |run: &Vec<Entry>| run.binary_search_by_key(&key, |entry| read(entry).0).is_ok();
-        self.open.iter().any(|entry| read(entry).0 == key) || self.sorted.iter().any(inside)
+    /// Adds the entries of another set.
+    pub fn merge(&mut self, other: Self) {
+        self.0.merge(other.0);
     }
 
-    /// All keys and places, in any order.
-    pub fn iter(&self) -> impl Iterator<Item = (u128, Place)> {
-        self.sorted.iter().flatten().chain(&self.open).map(read)
+    /// Moves all entries from memory to a file in a folder.
+    pub fn spill(&mut self, folder: &Path) -> io::Result<()> {
+        self.0.spill(folder)
     }
 
-    /// All keys and places in order.
-    pub fn in_order(&mut self) -> impl Iterator<Item = (u128, Place)> {
-        self.seal();
-        let first = |(run, entries): (usize, &Vec<Entry>)| Some(Reverse((read(entries.first()?), run, 0)));
-        let mut next: BinaryHeap<_> = self.sorted.iter().enumerate().filter_map(first).collect();
-        std::iter::from_fn(move || {
-            let mut top = next.peek_mut()?;
-            let Reverse((found, run, at)) = *top;
-            match self.sorted[run].get(at + 1) {
-                Some(entry) => *top = Reverse((read(entry), run, at + 1)),
-                None => drop(std::collections::binary_heap::PeekMut::pop(top)),
-            }
-            Some(found)
-        })
+    /// Returns true if the key is among the entries.
+    pub fn contains(&self, key: u128) -> io::Result<bool> {
+        self.0.contains(&key.to_be_bytes())
     }
 
-    fn seal(&mut self) {
-        if !self.open.is_empty() {
-            let mut run = std::mem::take(&mut self.open);
-            sort(&mut run);
-            if run.len() < run.capacity() / 2 {
-                run.shrink_to_fit();
-            }
-            self.sorted.push(run);
-        }
+    /// Returns the keys and places in memory, in any order.
+    pub fn held(&self) -> impl Iterator<Item = (u128, Place)> {
+        self.0.held().map(read)
+    }
+
+    /// Returns all keys and places in order.
+    pub fn in_order(&mut self) -> io::Result<impl Iterator<Item = io::Result<(u128, Place)>>> {
+        Ok(self.0.in_order()?.map(|entry| entry.map(|entry| read(&entry))))
     }
 }
 
-/// Runs travel as bytes.
+/// Serialises runs as bytes.
 impl Serialize for Entries {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let runs = self.sorted.iter().chain([&self.open]);
-        serializer.collect_seq(runs.map(|run| Bytes(run.as_flattened())))
+        let runs: Vec<_> = self.0.runs().collect::<Result<_, _>>().map_err(ser::Error::custom)?;
+        serializer.collect_seq(runs.iter().map(|run| Bytes(run.as_flattened())))
     }
 }
 
@@ -147,10 +109,8 @@ impl<'de> Visitor<'de> for Runs {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut runs: A) -> Result<Entries, A::Error> {
         let mut entries = Entries::default();
-        while let Some(Run(mut run)) = runs.next_element()? {
-            sort(&mut run);
-            entries.len += run.len();
-            entries.sorted.push(run);
+        while let Some(Run(run)) = runs.next_element()? {
+            entries.0.push_run(run);
         }
         Ok(entries)
     }
@@ -201,14 +161,17 @@ mod tests {
                 let entries = if row < cut { &mut ours } else { &mut theirs };
                 entries.push(key, place(row));
             }
+            if keys.len() % 2 == 1 {
+                theirs.spill(&std::env::temp_dir()).unwrap();
+            }
             let bytes = postcard::to_stdvec(&theirs).unwrap();
-            prop_assert!(bytes.len() <= theirs.len() * BYTES + 100);
+            prop_assert!(bytes.len() <= (keys.len() - cut) * BYTES + 100);
             ours.merge(postcard::from_bytes(&bytes).unwrap());
-            prop_assert_eq!((ours.len(), ours.is_empty()), (keys.len(), keys.is_empty()));
+            prop_assert_eq!(ours.is_empty(), keys.is_empty());
             let mut expected: Vec<_> = keys.iter().enumerate().map(|(row, &key)| (key, place(row))).collect();
             expected.sort();
-            prop_assert!(ours.in_order().eq(expected));
-            prop_assert!(keys.iter().all(|&key| ours.contains(key)));
+            prop_assert!(ours.in_order().unwrap().map(Result::unwrap).eq(expected));
+            prop_assert!(keys.iter().all(|&key| ours.contains(key).unwrap()));
         }
     }
 
@@ -219,6 +182,6 @@ mod tests {
         let mut bytes = postcard::to_stdvec(&entries).unwrap();
         bytes[1] -= 1;
         assert!(postcard::from_bytes::<Entries>(&bytes).is_err());
-        assert!(!entries.contains(8));
+        assert!(!entries.contains(8).unwrap());
     }
 }

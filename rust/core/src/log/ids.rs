@@ -1,12 +1,15 @@
 //! Episode ids, and the record of those seen, which finds an episode that comes twice.
 
 use std::fmt;
+use std::io;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_128;
 
 use crate::log::entries::{self, Entries};
 use crate::log::problem::Place;
+use crate::log::ranges::{IdRange, Ranges, SIGN, key};
 
 /// The id of an episode.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -26,37 +29,16 @@ impl fmt::Display for Id {
     }
 }
 
-/// Consecutive integers `first`, `first`+1, …
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Range {
-    first: i128,
-    count: u64,
-    place: Place,
-}
-
-impl Range {
-    fn contains(&self, i: i128) -> bool {
-        self.first <= i && i - self.first < i128::from(self.count)
-    }
-}
-
 /// All ids seen. Consecutive integers are kept as ranges, so that a log with ids 0, 1, 2, … costs nothing; any other
-/// episode takes the bytes of an entry. A text is known by 128 bits of its hash: that two of n different texts have the
+/// episode takes the bytes of an entry, in memory or in a file. A text is known by 128 bits of its hash: that two of n different texts have the
 /// same one, and are taken for one episode, has the probability n² / 2^129, which is 10^-21 for a billion.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Ids {
-    last: Option<Range>,
-    ranges: Vec<Range>,
+    last: Option<IdRange>,
+    ranges: Ranges,
     single: Entries,
     texts: Entries,
     first_text: Option<Place>,
-}
-
-/// Integers in their order.
-const SIGN: u128 = 1 << 127;
-
-fn key(i: i128) -> u128 {
-    i.cast_unsigned() ^ SIGN
 }
 
 fn hash(text: &str) -> u128 {
@@ -71,7 +53,7 @@ impl Ids {
                 Some(last) if last.first + i128::from(last.count) == *i && last.place.source == place.source => {
                     last.count += 1;
                 }
-                _ => self.begin_range(Some(Range { first: *i, count: 1, place })),
+                _ => self.begin_range(Some(IdRange { first: *i, count: 1, place })),
             },
             Id::Text(text) => {
                 self.texts.push(hash(text), place);
@@ -87,15 +69,15 @@ impl Ids {
                 last.count += 1;
                 return 0;
             }
-            (Id::Int(i), last) => *last = Some(Range { first: *i, count: 1, place }),
+            (Id::Int(i), last) => *last = Some(IdRange { first: *i, count: 1, place }),
             (Id::Text(_), _) => {}
         }
         entries::BYTES as u64
     }
 
-    fn begin_range(&mut self, next: Option<Range>) {
+    fn begin_range(&mut self, next: Option<IdRange>) {
         match std::mem::replace(&mut self.last, next) {
-            Some(Range { first, count: 1, place }) => self.single.push(key(first), place),
+            Some(IdRange { first, count: 1, place }) => self.single.push(key(first), place),
             Some(range) => self.ranges.push(range),
             None => {}
         }
@@ -104,7 +86,7 @@ impl Ids {
     /// Adds another record.
     pub fn merge(&mut self, mut other: Self) {
         other.begin_range(None);
-        self.ranges.append(&mut other.ranges);
+        self.ranges.merge(other.ranges);
         self.single.merge(other.single);
         self.texts.merge(other.texts);
         self.first_text = [self.first_text, other.first_text].into_iter().flatten().min();
@@ -113,15 +95,14 @@ impl Ids {
     /// Episodes that begin with an id that another has, the first of them up to a limit with the later place (without
     /// its row where ids were consecutive), and how many there are. Integers have their id; the id of a text stands at
     /// the place.
-    pub fn repeated(&mut self, limit: usize) -> (Vec<(Option<Id>, Place)>, u64) {
+    pub fn repeated(&mut self, limit: usize) -> io::Result<(Vec<(Option<Id>, Place)>, u64)> {
         self.begin_range(None);
         let (mut found, mut count) = (vec![], 0);
-        self.ranges.sort_unstable();
-        let ranges = self.ranges.iter().copied();
-        let single =
-            self.single.in_order().map(|(key, place)| Range { first: (key ^ SIGN).cast_signed(), count: 1, place });
+        let alone = |(key, place): (u128, Place)| IdRange { first: (key ^ SIGN).cast_signed(), count: 1, place };
+        let single = self.single.in_order()?.map(|entry| entry.map(alone));
         let mut covered: Option<(i128, Place)> = None; // last id so far, and where its range began
-        for range in in_order(ranges, single) {
+        for range in in_order(self.ranges.in_order()?, single) {
+            let range = range?;
             let last = range.first + i128::from(range.count) - 1;
             if let Some((end, place)) = covered.filter(|(end, _)| *end >= range.first) {
                 let later = place.max(range.place);
@@ -133,14 +114,15 @@ impl Ids {
             }
             covered = covered.filter(|(end, _)| *end >= last).or(Some((last, range.place)));
         }
-        let (places, texts) = self.repeated_texts(limit - found.len());
+        let (places, texts) = self.repeated_texts(limit - found.len())?;
         found.extend(places.into_iter().map(|place| (None, place)));
-        (found, count + texts)
+        Ok((found, count + texts))
     }
 
-    fn repeated_texts(&mut self, limit: usize) -> (Vec<Place>, u64) {
+    fn repeated_texts(&mut self, limit: usize) -> io::Result<(Vec<Place>, u64)> {
         let (mut places, mut count, mut before) = (vec![], 0, None);
-        for (hash, place) in self.texts.in_order() {
+        for entry in self.texts.in_order()? {
+            let (hash, place) = entry?;
             if before.replace(hash) == Some(hash) {
                 count += 1;
                 places.push(place);
@@ -152,7 +134,14 @@ impl Ids {
         }
         places.sort_unstable();
         places.truncate(limit);
-        (places, count)
+        Ok((places, count))
+    }
+
+    /// Writes what is in memory to files in a folder, which go with the process.
+    pub fn spill(&mut self, folder: &Path) -> io::Result<()> {
+        self.ranges.spill(folder)?;
+        self.single.spill(folder)?;
+        self.texts.spill(folder)
     }
 
     /// Where a text is, if there are integers too.
@@ -162,41 +151,47 @@ impl Ids {
     }
 
     /// True if the id was pushed.
-    pub fn contains(&self, id: &Id) -> bool {
+    pub fn contains(&mut self, id: &Id) -> io::Result<bool> {
         match id {
             Id::Int(i) => {
-                self.ranges.iter().chain(&self.last).any(|range| range.contains(*i)) || self.single.contains(key(*i))
+                if self.last.is_some_and(|range| range.contains(*i)) || self.single.contains(key(*i))? {
+                    return Ok(true);
+                }
+                let mut ranges = self.ranges.in_order()?;
+                ranges.try_fold(false, |found, range| Ok(found || range?.contains(*i)))
             }
             Id::Text(text) => self.texts.contains(hash(text)),
         }
     }
 
-    /// True where every id is one that a log can have.
+    /// True where every id in memory is one that a log can have.
     pub fn is_consistent(&self) -> bool {
         let integers = i128::from(i64::MIN)..=u64::MAX.into();
-        let range = |range: &Range| integers.contains(&range.first) && range.count > 0 && range.count < 1 << 60;
-        let single = self.single.iter().all(|(key, _)| integers.contains(&(key ^ SIGN).cast_signed()));
-        single && self.ranges.iter().chain(&self.last).all(range)
+        let range = |range: &IdRange| integers.contains(&range.first) && range.count > 0 && range.count < 1 << 60;
+        let single = self.single.held().all(|(key, _)| integers.contains(&(key ^ SIGN).cast_signed()));
+        single && self.ranges.held().chain(self.last).all(|found| range(&found))
     }
 
-    /// Where episodes start.
+    /// Where episodes start whose ids are in memory.
     pub fn places(&self) -> impl Iterator<Item = Place> {
-        let ranges = self.ranges.iter().chain(&self.last).map(|range| range.place);
-        ranges.chain(self.single.iter().chain(self.texts.iter()).map(|(_, place)| place))
+        let ranges = self.ranges.held().chain(self.last).map(|range| range.place);
+        ranges.chain(self.single.held().chain(self.texts.held()).map(|(_, place)| place))
     }
 
-    /// Bytes that the ids take.
+    /// Bytes that the ids take in memory.
     pub fn bytes(&self) -> u64 {
-        let entries = (self.single.len() + self.texts.len()) * entries::BYTES;
-        (entries + self.ranges.len() * size_of::<Range>()) as u64
+        self.ranges.bytes() + self.single.bytes() + self.texts.bytes()
     }
 }
 
 /// Two sorted sequences as one.
-fn in_order(a: impl Iterator<Item = Range>, b: impl Iterator<Item = Range>) -> impl Iterator<Item = Range> {
+fn in_order(
+    a: impl Iterator<Item = io::Result<IdRange>>,
+    b: impl Iterator<Item = io::Result<IdRange>>,
+) -> impl Iterator<Item = io::Result<IdRange>> {
     let (mut a, mut b) = (a.peekable(), b.peekable());
     std::iter::from_fn(move || match (a.peek(), b.peek()) {
-        (Some(x), Some(y)) if x > y => b.next(),
+        (Some(Ok(x)), Some(Ok(y))) if x > y => b.next(),
         (None, _) => b.next(),
         _ => a.next(),
     })
@@ -205,6 +200,7 @@ fn in_order(a: impl Iterator<Item = Range>, b: impl Iterator<Item = Range>) -> i
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn place(row: u64) -> Place {
         Place { source: 0, row }
@@ -216,10 +212,11 @@ mod tests {
         for (row, i) in [5, 6, 7, 1, 2, 6, 100, 3, 100].into_iter().enumerate() {
             ids.push(&Id::Int(i), place(row as u64));
         }
-        let repeated: Vec<Id> = ids.repeated(9).0.into_iter().filter_map(|(id, _)| id).collect();
+        let repeated: Vec<Id> = ids.repeated(9).unwrap().0.into_iter().filter_map(|(id, _)| id).collect();
         assert_eq!(repeated, [Id::Int(6), Id::Int(100)]);
-        assert_eq!((ids.repeated(1).0.len(), ids.repeated(1).1), (1, repeated.len() as u64));
-        assert!(ids.contains(&Id::Int(7)) && !ids.contains(&Id::Int(8)));
+        let (found, count) = ids.repeated(1).unwrap();
+        assert_eq!((found.len(), count), (1, repeated.len() as u64));
+        assert!(ids.contains(&Id::Int(7)).unwrap() && !ids.contains(&Id::Int(8)).unwrap());
     }
 
     #[test]
@@ -232,8 +229,8 @@ mod tests {
             b.push(&Id::Text(text.into()), place(2));
         }
         a.merge(b);
-        assert_eq!(a.repeated(9), (vec![(None, place(2))], 1));
-        assert!(a.contains(&Id::Text("".into())) && !a.contains(&Id::Text("yyy".into())));
+        assert_eq!(a.repeated(9).unwrap(), (vec![(None, place(2))], 1));
+        assert!(a.contains(&Id::Text("".into())).unwrap() && !a.contains(&Id::Text("yyy".into())).unwrap());
     }
 
     #[test]
@@ -241,8 +238,8 @@ mod tests {
         let mut ids = Ids::default();
         (0..1000).for_each(|i| ids.push(&Id::Int(i), place(i as u64)));
         assert_eq!(ids.bytes(), 0);
-        assert!(ids.repeated(9).0.is_empty());
-        assert_eq!(ids.ranges.len(), 1);
+        assert!(ids.repeated(9).unwrap().0.is_empty());
+        assert_eq!(ids.ranges.held().count(), 1);
     }
 
     #[test]
@@ -255,7 +252,7 @@ mod tests {
         for mut ids in [ints, texts] {
             let bytes = postcard::to_stdvec(&ids).unwrap();
             assert!(bytes.len() < 29 * 10_000 && ids.bytes() <= 28 * 10_000);
-            assert_eq!(ids.repeated(9), (vec![], 0));
+            assert_eq!(ids.repeated(9).unwrap(), (vec![], 0));
         }
     }
 
@@ -265,8 +262,44 @@ mod tests {
         for row in 0..2000 {
             ids.push(&Id::Text((row % 1000).to_string().into()), place(row));
         }
-        let (found, count) = ids.repeated(3);
+        let (found, count) = ids.repeated(3).unwrap();
         assert_eq!(found, (1000..1003).map(|row| (None, place(row))).collect::<Vec<_>>());
-        assert_eq!((count, ids.repeated(0).1), (1000, 1000));
+        assert_eq!((count, ids.repeated(0).unwrap().1), (1000, 1000));
+    }
+
+    proptest! {
+        #[test]
+        fn spilled_ids_tell_the_same_as_ids_in_memory(
+            ids in prop::collection::vec(prop_oneof![0..60i128, 1000..1009i128], 0..300),
+            texts in any::<bool>(), every in 1..40usize, cut in 0..300usize, limit in 0..9usize
+        ) {
+            let id = |i: i128| if texts { Id::Text(i.to_string().into()) } else { Id::Int(i) };
+            let noted = |rows: std::ops::Range<usize>, every: usize| {
+                let mut noted = Ids::default();
+                for row in rows {
+                    noted.push(&id(ids[row]), Place { source: row as u32 / 100, row: row as u64 });
+                    if row % every == 0 {
+                        noted.spill(&std::env::temp_dir()).unwrap();
+                        assert_eq!(noted.bytes(), 0);
+                    }
+                }
+                noted
+            };
+            let cut = cut.min(ids.len());
+            let [mut held, mut spilled] = [usize::MAX, every].map(|every| {
+                let mut first = noted(0..cut, every);
+                first.merge(noted(cut..ids.len(), every));
+                first
+            });
+            let bytes = postcard::to_stdvec(&spilled).unwrap();
+            let mut travelled: Ids = postcard::from_bytes(&bytes).unwrap();
+            prop_assert_eq!(spilled.mixed(), held.mixed());
+            for i in [0, 7, 59, 500, 1004] {
+                prop_assert_eq!(spilled.contains(&id(i)).unwrap(), ids.contains(&i));
+            }
+            let expected = held.repeated(limit).unwrap();
+            prop_assert_eq!(travelled.repeated(limit).unwrap(), expected.clone());
+            prop_assert_eq!(spilled.repeated(limit).unwrap(), expected);
+        }
     }
 }

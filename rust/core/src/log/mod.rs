@@ -1,4 +1,4 @@
-//! Logs: ids, runs, checks of columns, problems, episodes and the scan that reads them.
+//! Logs: ids, runs, checks of columns, problems, episodes, and the scan that reads them.
 
 pub mod checks;
 pub mod content;
@@ -7,6 +7,8 @@ pub mod entries;
 pub mod episode;
 pub mod ids;
 pub mod problem;
+pub mod ranges;
 pub mod runs;
 pub mod scan;
+pub mod sorted_runs;
 pub mod steps;

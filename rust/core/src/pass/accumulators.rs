@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnostics::sums::Watch;
-use crate::estimators::Estimator;
 use crate::estimators::wis::WisSums;
 use crate::log::ids::Id;
 use crate::log::problem::Place;
@@ -85,7 +84,7 @@ impl Accumulators {
     /// Mean return of the trajectories, where the pass found it.
     pub fn mean_return(&self, plan: &Plan) -> Option<Scaled> {
         let index =
-            plan.work(&plan.policies[0], Pass::First).iter().position(|work| work.estimator == Estimator::Mc)?;
+            plan.work(&plan.policies[0], Pass::First).iter().position(|work| work.estimator.about().of_behavior)?;
         Some(self.policies[0].moments[index].mean(self.episodes()))
     }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimators::magic::{self, Segments};
+use crate::estimators::about::StepSum;
+use crate::estimators::magic::Segments;
 use crate::estimators::{Estimator, dr_bsl};
 use crate::number::block::LANES;
 use crate::number::scaled::Scaled;
@@ -17,7 +18,7 @@ use crate::pass::table::StepTable;
 const LONGEST: u64 = 1 << 32;
 
 /// A mean with twice the digits of a float: what is left of a reward after its mean may be far smaller than either.
-type Mean = [Scaled; 2];
+pub type Mean = [Scaled; 2];
 
 /// Means over trajectories at each step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -67,10 +68,10 @@ impl Normalisers {
         let (horizon, n) = (plan.horizon.unwrap_or(longest), sums.episodes());
         let mut normalisers = Self { horizon, episodes: n, tame, ..Self::default() };
         for (policy, sums) in plan.policies.iter().zip(&mut sums.policies) {
-            let means = by_step(policy).then(|| WeightedMeans::new(policy, sums, longest as usize, n));
+            let means = policy.normalises_steps().then(|| WeightedMeans::new(policy, sums, longest as usize, n));
             sums.forget_steps();
-            let wis = policy.estimators.contains(&Estimator::Wis);
-            let wis = wis.then(|| (sums.wis.normaliser(n), sums.wis.value().unwrap_or_default()));
+            let wis = || (sums.wis.normaliser(n), sums.wis.value().unwrap_or_default());
+            let wis = policy.normalises_returns().then(wis);
             normalisers.policies.push(means);
             normalisers.wis.push(wis);
         }
@@ -93,18 +94,18 @@ impl Normalisers {
             return Err("the normalisers are of another horizon");
         }
         for ((means, wis), policy) in self.policies.iter().zip(&self.wis).zip(&plan.policies) {
-            let asks = |estimator: Estimator| policy.estimators.contains(&estimator);
-            let blended = asks(Estimator::Wdr) || asks(Estimator::Magic);
             let steps = means.as_ref().and_then(|means| means.weight.len().checked_sub(1));
-            let known = |means: &[Mean], needed: bool| steps == Some(means.len()) || !needed && means.is_empty();
+            let known = |means: &[Mean], sum: StepSum| {
+                steps == Some(means.len()) || !policy.sums_by_step(sum) && means.is_empty()
+            };
             let fits = means.as_ref().is_none_or(|means| {
-                known(&means.reward, asks(Estimator::StepWis))
-                    && known(&means.residual, blended)
-                    && known(&means.value, blended)
+                known(&means.reward, StepSum::Reward)
+                    && known(&means.residual, StepSum::Residual)
+                    && known(&means.value, StepSum::Value)
                     && steps.is_some_and(|steps| steps as u64 <= self.horizon)
             });
-            let missing = means.is_none() && (blended || asks(Estimator::StepWis));
-            if !fits || missing || wis.is_none() && asks(Estimator::Wis) {
+            let missing = means.is_none() && policy.normalises_steps();
+            if !fits || missing || wis.is_none() && policy.normalises_returns() {
                 return Err("the normalisers are of other estimators");
             }
         }
@@ -114,41 +115,17 @@ impl Normalisers {
     /// Refuses a weighted estimator of a policy without any weight at some step.
     pub fn need_weights(plan: &Plan, sums: &Accumulators) -> Result<(), NoWeight> {
         for (index, (policy, sums)) in plan.policies.iter().zip(&sums.policies).enumerate() {
-            let weighted = by_step(policy) || policy.estimators.contains(&Estimator::Wis);
+            let weighted = policy.normalises_steps() || policy.normalises_returns();
             if let Some(step) = sums.dead_from().filter(|_| weighted) {
                 return Err(NoWeight { policy: index, step });
             }
         }
         Ok(())
     }
-
-    /// `step-wis` of a policy.
-    pub fn step_wis(&self, policy: usize, discount: f64) -> Option<Scaled> {
-        let means = self.policies[policy].as_ref()?;
-        Some(discounted(&means.reward, &StepTable::discounts(discount, means.reward.len())))
-    }
-
-    /// `wdr` of a policy.
-    pub fn wdr(&self, policy: usize, discount: f64) -> Option<Scaled> {
-        let means = self.policies[policy].as_ref()?;
-        let powers = StepTable::discounts(discount, means.residual.len());
-        Some(discounted(&means.residual, &powers) + discounted(&means.value, &powers))
-    }
-
-    /// J and g_j of `magic`.
-    pub fn returns(&self, policy: usize, discount: f64) -> Option<(Vec<usize>, Vec<Scaled>)> {
-        let means = self.policies[policy].as_ref()?;
-        let powers = StepTable::discounts(discount, means.residual.len());
-        let lengths = magic::lengths(means.residual.len());
-        let residual = partial_sums(&means.residual, &powers, lengths.iter().copied());
-        let value = partial_sums(&means.value, &powers, lengths.iter().map(|length| length + 1));
-        let returns = residual.into_iter().zip(value).map(|(residual, value)| residual + value).collect();
-        Some((lengths, returns))
-    }
 }
 
 /// Σ_{t ≤ end} γ^{t−1} mean_t for each of some ends, which go up.
-fn partial_sums(means: &[Mean], powers: &StepTable, ends: impl Iterator<Item = usize>) -> Vec<Scaled> {
+pub fn partial_sums(means: &[Mean], powers: &StepTable, ends: impl Iterator<Item = usize>) -> Vec<Scaled> {
     let (mut sum, mut done) = (Sum::new(), 0);
     let partial = ends.map(|end| {
         for (t, mean) in means.iter().enumerate().take(end).skip(done) {
@@ -160,7 +137,8 @@ fn partial_sums(means: &[Mean], powers: &StepTable, ends: impl Iterator<Item = u
     partial.collect()
 }
 
-fn discounted(means: &[Mean], powers: &StepTable) -> Scaled {
+/// Σ_t γ^{t−1} mean_t.
+pub fn discounted(means: &[Mean], powers: &StepTable) -> Scaled {
     partial_sums(means, powers, std::iter::once(means.len()))[0]
 }
 
@@ -168,11 +146,6 @@ fn discounted(means: &[Mean], powers: &StepTable) -> Scaled {
 fn mean(total: &Exact, weight: &Exact) -> Mean {
     let high = total.divide(weight);
     [high, total.minus(&weight.times(&high.into())).divide(weight)]
-}
-
-/// True where the weights of each step are normalised.
-fn by_step(policy: &Policy) -> bool {
-    policy.estimators.iter().any(|e| matches!(e, Estimator::StepWis | Estimator::Wdr | Estimator::Magic))
 }
 
 impl WeightedMeans {
@@ -189,17 +162,63 @@ impl WeightedMeans {
             weight.merge(&ended);
             let total = weight.exact();
             means.weight.push(total.divide(&Exact::integer(n)));
-            if policy.estimators.contains(&Estimator::StepWis) {
+            if policy.sums_by_step(StepSum::Reward) {
                 means.reward.push(mean(&sums.reward.sum(index).exact(), &total));
             }
-            if policy.estimators.iter().any(|e| matches!(e, Estimator::Wdr | Estimator::Magic)) {
+            if policy.sums_by_step(StepSum::Residual) {
                 means.residual.push(mean(&sums.residual.sum(index).exact(), &total));
+            }
+            if policy.sums_by_step(StepSum::Value) {
                 means.value.push(mean(&sums.value.sum(index).exact(), &previous));
             }
             previous = total;
         }
         means
     }
+
+    /// H, or the length of the longest trajectory.
+    pub fn steps(&self) -> usize {
+        self.weight.len() - 1
+    }
+
+    /// γ^{t−1} for these steps.
+    pub fn powers(&self, discount: f64) -> StepTable {
+        StepTable::discounts(discount, self.steps())
+    }
+
+    /// R_t of all steps.
+    pub fn rewards(&self) -> &[Mean] {
+        &self.reward
+    }
+
+    /// A_t of all steps.
+    pub fn residuals(&self) -> &[Mean] {
+        &self.residual
+    }
+
+    /// B_t of all steps.
+    pub fn values(&self) -> &[Mean] {
+        &self.value
+    }
+
+    /// R_t, rounded, with the index t−1.
+    pub fn reward(&self, index: usize) -> Scaled {
+        rounded(&self.reward, index)
+    }
+
+    /// A_t, rounded.
+    pub fn residual(&self, index: usize) -> Scaled {
+        rounded(&self.residual, index)
+    }
+
+    /// B_t, rounded.
+    pub fn value(&self, index: usize) -> Scaled {
+        rounded(&self.value, index)
+    }
+}
+
+fn rounded(means: &[Mean], index: usize) -> Scaled {
+    means.get(index).map_or(Scaled::ZERO, |mean| mean[0])
 }
 
 /// The tables over steps that the terms read, ready for the fold. Clones share all but the first.
@@ -209,29 +228,43 @@ pub struct Tables {
     pub discount: StepTable,
     /// The longest trajectory that the tables of a later pass reach to.
     pub reach: Option<u64>,
+    /// n, in all passes but the first.
+    pub episodes: u64,
     /// b_t of `dr-bsl`
     pub baseline: Arc<[f64]>,
     /// Of each policy.
     pub policies: Arc<[PolicyTables]>,
 }
 
+/// Powers of γ over the mean weights of a policy.
+#[derive(Clone, Debug, Default)]
+pub struct Over {
+    /// γ^{t−1} / D_t
+    pub weight: StepTable,
+    /// γ^{t−1} / D_{t−1}
+    pub previous_weight: StepTable,
+}
+
+impl Over {
+    /// The number of steps that the tables reach to.
+    pub fn steps(&self) -> usize {
+        self.weight.len()
+    }
+}
+
 /// The tables of one weighted policy.
 #[derive(Clone, Debug, Default)]
 pub struct PolicyTables {
-    /// γ^{t−1} / D_t
-    pub over_weight: StepTable,
-    /// γ^{t−1} / D_{t−1}
-    pub over_previous_weight: StepTable,
+    /// γ^{t−1} over mean weights.
+    pub over: Over,
     /// R_t
     pub mean_reward: [Vec<f64>; 2],
     /// A_t
     pub mean_residual: [Vec<f64>; 2],
     /// B_t
     pub mean_value: [Vec<f64>; 2],
-    /// Σ_{t > T} γ^{t−1} R_t / D_t for T = 0, …, H
-    pub step_wis_tail: Vec<Scaled>,
-    /// Σ_{t > T} γ^{t−1} (A_t / D_t + B_t / D_{t−1})
-    pub wdr_tail: Vec<Scaled>,
+    /// What a trajectory of weight 1 owes to the steps after its end, by estimator and length.
+    owed: Vec<(Estimator, Vec<Scaled>)>,
     /// How ψ_j of `magic` is put together.
     pub segments: Segments,
     /// n / Σ ρ_{1:H} and θ of `wis`
@@ -243,12 +276,14 @@ impl Tables {
     pub fn new(plan: &Plan, normalisers: Option<Normalisers>) -> Self {
         let horizon = normalisers.as_ref().map(|n| n.horizon).or(plan.horizon);
         let (baseline, reach) = (plan.baseline.zip(horizon), normalisers.as_ref().map(Normalisers::longest));
+        let episodes = normalisers.as_ref().map_or(0, |n| n.episodes);
         let (means, wis) = normalisers.map_or_else(Default::default, |n| (n.policies, n.wis));
         let (mut means, mut wis) = (means.into_iter(), wis.into_iter());
         let own = |policy| PolicyTables::new(plan, policy, means.next().flatten(), wis.next().flatten());
         Self {
             discount: StepTable::default(),
             reach,
+            episodes,
             baseline: baseline.map_or(vec![], |(c, h)| dr_bsl::baseline(c, plan.discount, h as usize)).into(),
             policies: plan.policies.iter().map(own).collect(),
         }
@@ -266,37 +301,41 @@ impl PolicyTables {
     /// Means are let go as soon as they have been read, so that the tables take their place.
     fn new(plan: &Plan, policy: &Policy, means: Option<WeightedMeans>, wis: Option<(Scaled, Scaled)>) -> Self {
         let mut tables = Self { wis: wis.unwrap_or_default(), ..Self::default() };
-        let Some(WeightedMeans { weight, reward, residual, value }) = means else { return tables };
-        let steps = weight.len() - 1;
-        let powers = StepTable::discounts(plan.discount, steps);
+        let Some(mut means) = means else { return tables };
+        let (steps, powers) = (means.steps(), means.powers(plan.discount));
         let over = |weight: &[Scaled]| StepTable::new(weight.iter().enumerate().map(|(t, &d)| powers.get(t) / d));
-        (tables.over_weight, tables.over_previous_weight) = (over(&weight[1..]), over(&weight[..steps]));
-        drop((weight, powers));
-        let asks = |estimator: Estimator| policy.estimators.contains(&estimator);
-        let at = |means: &[Mean], t: usize| means.get(t).map_or(Scaled::ZERO, |mean| mean[0]);
-        let (now, before) = (&tables.over_weight, &tables.over_previous_weight);
-        if asks(Estimator::StepWis) {
-            tables.step_wis_tail = suffix_sums(steps, |t| now.get(t) * at(&reward, t));
-            tables.mean_reward = padded(&reward, steps);
-        }
-        drop(reward);
-        let owed = |t: usize| now.get(t) * at(&residual, t);
-        let model = |t: usize| before.get(t) * at(&value, t);
-        if asks(Estimator::Wdr) {
-            tables.wdr_tail = suffix_sums(steps, |t| owed(t) + model(t));
-        }
-        tables.segments = Segments::new(if asks(Estimator::Magic) { steps } else { 0 }, owed, model);
-        if asks(Estimator::Wdr) || asks(Estimator::Magic) {
-            tables.mean_residual = padded(&residual, steps);
-            drop(residual);
-            tables.mean_value = padded(&value, steps);
-        }
+        tables.over = Over { weight: over(&means.weight[1..]), previous_weight: over(&means.weight[..steps]) };
+        drop((powers, std::mem::take(&mut means.weight)));
+        let of_rewards = |estimator: &Estimator| estimator.about().step_sums.contains(&StepSum::Reward);
+        policy.estimators.iter().filter(|e| of_rewards(e)).for_each(|&estimator| tables.add(estimator, &means));
+        tables.mean_reward = padded(std::mem::take(&mut means.reward), steps);
+        policy.estimators.iter().filter(|e| !of_rewards(e)).for_each(|&estimator| tables.add(estimator, &means));
+        tables.mean_residual = padded(std::mem::take(&mut means.residual), steps);
+        tables.mean_value = padded(means.value, steps);
         tables
+    }
+
+    /// The tables that are one estimator's own.
+    fn add(&mut self, estimator: Estimator, means: &WeightedMeans) {
+        let owed = estimator.owed(means, &self.over);
+        if !owed.is_empty() {
+            self.owed.push((estimator, owed));
+        }
+        if estimator.about().is_blend() {
+            self.segments = Segments::of(means, &self.over);
+        }
+    }
+
+    /// What a trajectory of weight 1 owes to the steps after its end, by its length; empty where it owes nothing.
+    #[inline]
+    pub fn owed(&self, estimator: Estimator) -> &[Scaled] {
+        let own = self.owed.iter().find(|(other, _)| *other == estimator);
+        own.map_or(&[], |(_, owed)| owed)
     }
 }
 
 /// Σ_{t > T} term(t) for T = 0, …, steps, with `term` taking t−1.
-fn suffix_sums(steps: usize, term: impl Fn(usize) -> Scaled) -> Vec<Scaled> {
+pub fn suffix_sums(steps: usize, term: impl Fn(usize) -> Scaled) -> Vec<Scaled> {
     let mut sums = vec![Scaled::ZERO; steps + 1];
     for t in (0..steps).rev() {
         sums[t] = sums[t + 1] + term(t);
@@ -304,10 +343,12 @@ fn suffix_sums(steps: usize, term: impl Fn(usize) -> Scaled) -> Vec<Scaled> {
     sums
 }
 
-fn padded(means: &[Mean], steps: usize) -> [Vec<f64>; 2] {
+/// Both parts of some means, by whole blocks of steps; nothing where there are none.
+fn padded(means: Vec<Mean>, steps: usize) -> [Vec<f64>; 2] {
+    let len = if means.is_empty() { 0 } else { steps.next_multiple_of(LANES) };
     [0, 1].map(|part| {
-        let mut table = vec![0.0; steps.next_multiple_of(LANES)];
-        table.iter_mut().zip(means).for_each(|(x, mean)| *x = mean[part].lossy_f64());
+        let mut table = vec![0.0; len];
+        table.iter_mut().zip(&means).for_each(|(x, mean)| *x = mean[part].lossy_f64());
         table
     })
 }

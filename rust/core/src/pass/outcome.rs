@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::diagnostics::numbers::Diagnosis;
-use crate::estimators::Estimator;
-use crate::estimators::magic::Blend;
+use crate::estimators::formula::{Estimated, WholeLog};
+use crate::estimators::{About, Estimator};
 use crate::number::moments::Moments;
 use crate::number::scaled::Scaled;
-use crate::pass::accumulators::Accumulators;
+use crate::pass::accumulators::{Accumulators, PolicySums};
 use crate::pass::normalisers::Normalisers;
 use crate::pass::plan::{Pass, Plan, Work};
 
@@ -74,6 +74,19 @@ pub struct Difference {
     pub concentration: Option<f64>,
 }
 
+impl Difference {
+    /// Of the moments of paired values; that of a ratio of sums is counted from its own value and the mean return.
+    fn new(about: &About, value: Scaled, paired: &Moments, n: u64, mean_return: Option<Scaled>) -> Option<Self> {
+        let mean = if about.weighted { value - mean_return? } else { paired.mean(n) };
+        Some(Self {
+            value: mean.into(),
+            std_error: (n > 1).then(|| paired.std_error(n).into()),
+            extremes: paired.extremes().filter(|_| !about.weighted),
+            concentration: (n > 1).then(|| paired.concentration(n)),
+        })
+    }
+}
+
 /// What is known of a policy's weights.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Weights {
@@ -106,6 +119,20 @@ pub struct Outcome {
     pub weights: Vec<Weights>,
 }
 
+/// What a pass has done for a policy.
+struct Done<'a> {
+    work: Vec<Work>,
+    sums: &'a PolicySums,
+}
+
+impl<'a> Done<'a> {
+    /// The moments of an estimator's values, and of their differences from the returns where these were asked for.
+    fn of(&self, estimator: Estimator) -> Option<(&'a Moments, Option<&'a Moments>)> {
+        let index = self.work.iter().position(|work| work.estimator == estimator)?;
+        Some((&self.sums.moments[index], self.sums.paired.get(index)))
+    }
+}
+
 impl Outcome {
     /// From the sums of the first pass, what they tell of the weights of each policy, the normalisers, and the sums of
     /// the second pass where there was one.
@@ -119,71 +146,34 @@ impl Outcome {
         let n = first.episodes();
         let mut estimates = vec![];
         for (p, policy) in plan.policies.iter().enumerate() {
+            let means = normalisers.policies[p].as_ref();
+            let later = second.map(|second| &second.policies[p]);
+            let early = Done { work: plan.work(policy, Pass::First), sums: &first.policies[p] };
+            let late = later.map(|sums| Done { work: plan.work(policy, Pass::Second), sums });
             for &estimator in &policy.estimators {
-                if estimator == Estimator::Magic {
-                    estimates.extend(second.and_then(|second| magic(plan, normalisers, second, p)));
-                    continue;
-                }
-                let sums = &first.policies[p];
-                let index_in =
-                    |pass| plan.work(policy, pass).iter().position(|work: &Work| work.estimator == estimator);
-                let moments =
-                    |sums: &Accumulators, pass| index_in(pass).map(|index| sums.policies[p].moments[index].clone());
-                let later = second.and_then(|second| moments(second, Pass::Second));
-                let own = moments(first, Pass::First).or(later.clone()).unwrap_or_default();
-                let value = match estimator {
-                    Estimator::Wis => sums.wis.value(),
-                    Estimator::StepWis => normalisers.step_wis(p, plan.discount),
-                    Estimator::Wdr => normalisers.wdr(p, plan.discount),
-                    _ => Some(own.mean(n)),
-                };
-                let weighted_by_step = matches!(estimator, Estimator::StepWis | Estimator::Wdr);
-                let known = n > 1 && (second.is_some() || !weighted_by_step);
-                let std_error = known.then(|| match estimator {
-                    Estimator::Wis => sums.wis.std_error(n),
-                    Estimator::StepWis | Estimator::Wdr => own.influence_error(n),
-                    _ => own.std_error(n),
+                let about = estimator.about();
+                let values = if about.weighted { None } else { early.of(estimator) };
+                let (moments, paired) = values.or_else(|| late.as_ref()?.of(estimator)).unzip();
+                let discount = plan.discount;
+                let found = WholeLog { episodes: n, discount, moments, first: early.sums, second: later, means };
+                let Some(Estimated { value, std_error, blend }) = estimator.estimate(&found) else { continue };
+                let moments = moments.filter(|_| n > 1 && !about.is_blend());
+                let concentration = moments.map(|moments| {
+                    if about.weighted { moments.influence_concentration() } else { moments.concentration(n) }
                 });
-                let concentration = known.then(|| match estimator {
-                    Estimator::Wis => later.as_ref().map(Moments::influence_concentration),
-                    Estimator::StepWis | Estimator::Wdr => Some(own.influence_concentration()),
-                    _ => Some(own.concentration(n)),
-                });
-                let added = if estimator == Estimator::Wis { later.as_ref() } else { Some(&own) };
-                let skewness = added.filter(|_| known).and_then(|added| added.skewness(n));
-                let weighted = weighted_by_step || estimator == Estimator::Wis;
-                let value = value.unwrap_or_default();
-                let difference = || {
-                    let late = |second: &Accumulators| {
-                        index_in(Pass::Second).and_then(|index| second.policies[p].paired.get(index).cloned())
-                    };
-                    let early = || index_in(Pass::First).and_then(|index| sums.paired.get(index).cloned());
-                    let paired = second.and_then(late).or_else(|| early().filter(|_| !weighted))?;
-                    let mean = if weighted { value - first.mean_return(plan)? } else { paired.mean(n) };
-                    Some(Difference {
-                        value: mean.into(),
-                        std_error: (n > 1).then(|| paired.std_error(n).into()),
-                        extremes: paired.extremes().filter(|_| !weighted),
-                        concentration: (n > 1).then(|| paired.concentration(n)),
-                    })
-                };
-                let difference = difference();
-                let std_error = std_error.map(Number::from);
-                let (concentration, blend) = (concentration.flatten(), None);
-                let extremes = own.extremes().filter(|_| !weighted);
-                let value = value.into();
-                let estimate = Estimate {
+                let mean_return = if about.weighted { first.mean_return(plan) } else { None };
+                let paired = paired.flatten().filter(|_| !about.is_blend());
+                estimates.push(Estimate {
                     policy: p,
                     estimator,
-                    value,
-                    std_error,
-                    extremes,
+                    value: value.into(),
+                    std_error: std_error.map(Number::from),
+                    extremes: found.moments.and_then(Moments::extremes).filter(|_| !about.weighted),
                     concentration,
-                    skewness,
-                    difference,
+                    skewness: moments.and_then(|moments| moments.skewness(n)),
+                    difference: paired.and_then(|paired| Difference::new(about, value, paired, n, mean_return)),
                     blend,
-                };
-                estimates.push(estimate);
+                });
             }
         }
         let weights = first.policies.iter().zip(diagnoses).map(|(sums, diagnosis)| {
@@ -226,14 +216,4 @@ impl Outcome {
         };
         self.estimates.iter().any(of_estimate) || self.weights.iter().any(of_weights)
     }
-}
-
-/// `magic`, whose value too needs the sums of the second pass.
-fn magic(plan: &Plan, normalisers: &Normalisers, second: &Accumulators, policy: usize) -> Option<Estimate> {
-    let (lengths, returns) = normalisers.returns(policy, plan.discount)?;
-    let Blend { shares, value, std_error } = Blend::new(&returns, &second.policies[policy].gram, normalisers.episodes);
-    let (value, std_error) = (value.into(), std_error.map(Number::from));
-    let (estimator, blend) = (Estimator::Magic, Some(lengths.into_iter().zip(shares).collect()));
-    let (extremes, concentration, skewness, difference) = (None, None, None, None);
-    Some(Estimate { policy, estimator, value, std_error, extremes, concentration, skewness, difference, blend })
 }

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimators::{Estimator, magic};
+use crate::estimators::about::StepSum;
+use crate::estimators::{About, Estimator};
 use crate::log::checks::Check;
 use crate::log::ids::Id;
 
@@ -101,57 +102,6 @@ pub struct Plan {
     pub memory: Option<u64>,
 }
 
-/// The table in the place of γ^{t−1}.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Table {
-    /// γ^{t−1}
-    Discount,
-    /// γ^{t−1} / D_t
-    OverWeight,
-    /// γ^{t−1} / D_{t−1}
-    OverPreviousWeight,
-}
-
-/// A term by name; the columns come from the policy.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Form {
-    /// ρ_{1:t} r_t
-    StepIs,
-    /// eq. (10)
-    Dr,
-    /// eq. (10) with a constant
-    DrBsl,
-    /// eq. (12)
-    DrV2,
-    /// ρ_{1:t} (r_t − Q̂_t)
-    Residual,
-    /// ρ_{1:t−1} V̂_t
-    Value,
-    /// ψ of step-WIS
-    StepWisInfluence,
-    /// ψ of WDR, first part
-    ResidualInfluence,
-    /// ψ of WDR, second part
-    ValueInfluence,
-}
-
-/// A sum for each step over all trajectories.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum StepForm {
-    /// Σ c_t
-    Weight,
-    /// Σ c_t²
-    SquaredWeight,
-    /// Σ c_t |r_t|
-    AbsoluteReward,
-    /// Σ c_t r_t
-    Reward,
-    /// Σ c_t (r_t − Q̂_t)
-    Residual,
-    /// Σ c_{t−1} V̂_t
-    Value,
-}
-
 /// How often the log has been read before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -189,18 +139,31 @@ impl Pass {
 }
 
 /// What a pass computes of one estimator, trajectory by trajectory.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
     /// Of which estimator.
     pub estimator: Estimator,
-    /// Running sums of the trajectory; `magic` has its own.
-    pub terms: Vec<(Table, Form)>,
+    /// True where a trajectory has a value, or an influence value: of all but blends.
+    pub has_values: bool,
 }
 
 impl Work {
-    /// How many running sums, eight lanes each.
+    /// Of an estimator.
+    pub fn new(estimator: Estimator) -> Self {
+        Self { estimator, has_values: !estimator.about().is_blend() }
+    }
+
+    /// How many running sums of a trajectory it takes, eight lanes each.
+    #[inline(always)]
     pub fn lanes(&self) -> usize {
-        if self.estimator == Estimator::Magic { magic::SUMS } else { self.terms.len() }
+        self.estimator.sums()
+    }
+
+    /// Where in some work an estimator with a control variate is, and what is left of it without: the first such pair.
+    pub fn control(work: &[Self]) -> Option<(usize, usize)> {
+        let place = |estimator| work.iter().position(|other| other.estimator == estimator);
+        let pair = |(index, own): (usize, &Self)| Some((index, place(own.estimator.about().without_control?)?));
+        work.iter().enumerate().find_map(pair)
     }
 }
 
@@ -212,52 +175,43 @@ impl Plan {
 
     /// What a pass computes for each trajectory of a policy.
     pub fn work(&self, policy: &Policy, pass: Pass) -> Vec<Work> {
-        use {Estimator::*, Form as F, Table::*};
-        let knows_horizon = self.horizon.is_some();
-        let item = |&estimator: &Estimator| {
-            let terms = match (estimator, pass) {
-                (StepWis, Pass::Second | Pass::Influence) => vec![(OverWeight, F::StepWisInfluence)],
-                (StepWis, Pass::Values) => vec![(OverWeight, F::StepIs)],
-                (Wdr, Pass::Second | Pass::Influence) => {
-                    vec![(OverWeight, F::ResidualInfluence), (OverPreviousWeight, F::ValueInfluence)]
+        let busy = |estimator: &Estimator| self.works_in(pass, estimator.about());
+        let mut estimators: Vec<Estimator> = policy.estimators.iter().copied().filter(busy).collect();
+        if self.watches(policy, pass) {
+            // What is left of an estimator without its control variate tells the control variate.
+            let bases: Vec<Estimator> = estimators.iter().filter_map(|e| e.about().without_control).collect();
+            for base in bases {
+                if !estimators.contains(&base) {
+                    estimators.push(base);
                 }
-                (Wdr, Pass::Values) => {
-                    vec![(OverWeight, F::Residual), (OverPreviousWeight, F::Value)]
-                }
-                (Magic, Pass::Second) => vec![],
-                (Wis, Pass::Second) if self.diagnostics || self.paired => vec![],
-                (Mc, Pass::Second) if self.needs_returns_again() => vec![(Discount, F::StepIs)],
-                (StepWis | Wdr | Magic, Pass::First) | (Magic, Pass::Values | Pass::Influence) => return None,
-                (DrBsl, _) if !pass.keeps_values() && (pass == Pass::First) != knows_horizon => {
-                    return None;
-                }
-                (DrBsl, _) => vec![(Discount, F::DrBsl)],
-                (_, Pass::Second) => return None,
-                (Mc | StepIs, _) => vec![(Discount, F::StepIs)],
-                (Dr, _) => vec![(Discount, F::Dr)],
-                (DrV2, _) => vec![(Discount, F::DrV2)],
-                (Is | Wis | Reg, _) => vec![],
-            };
-            Some(Work { estimator, terms })
-        };
-        let mut work: Vec<Work> = policy.estimators.iter().filter_map(item).collect();
-        // Step-IS less DR is the control variate.
-        if self.watches(policy, pass) && work.iter().any(|w| w.estimator == Dr) {
-            let terms = vec![(Discount, F::StepIs)];
-            work.extend((!policy.estimators.contains(&StepIs)).then_some(Work { estimator: StepIs, terms }));
+            }
         }
-        work
+        estimators.into_iter().map(Work::new).collect()
+    }
+
+    /// True where an estimator has something to do in a pass.
+    fn works_in(&self, pass: Pass, about: &About) -> bool {
+        match pass {
+            Pass::First => about.passes == 1 && !(about.needs_baseline && self.horizon.is_none()),
+            Pass::Second if about.of_behavior => self.needs_returns_again(),
+            Pass::Second => self.works_again(about),
+            Pass::Values | Pass::Influence => !about.is_blend(),
+        }
+    }
+
+    /// True where an estimator of a target policy needs the second pass: for its values, for its standard error, or for
+    /// the influence values that diagnostics and differences are made of.
+    fn works_again(&self, about: &About) -> bool {
+        about.passes == 2
+            || about.needs_baseline && self.horizon.is_none()
+            || about.weighted && (self.diagnostics || self.paired)
     }
 
     /// True where the second pass needs the returns of trajectories too.
     fn needs_returns_again(&self) -> bool {
-        use Estimator::*;
-        let late = [Wis, StepWis, Wdr].into_iter().any(|estimator| self.asks(estimator));
-        self.diagnostics && self.asks(Wis) || self.paired && (late || self.asks(DrBsl) && self.horizon.is_none())
-    }
-
-    fn asks(&self, estimator: Estimator) -> bool {
-        self.policies.iter().any(|policy| policy.estimators.contains(&estimator))
+        let estimators = self.policies.iter().flat_map(|policy| &policy.estimators).map(|estimator| estimator.about());
+        let reads = |about: &About| (about.weights_returns || self.paired) && !about.is_blend();
+        estimators.filter(|about| reads(about)).any(|about| self.works_again(about))
     }
 
     /// True where a pass keeps what tells whether a policy's weights can be trusted.
@@ -266,26 +220,32 @@ impl Plan {
     }
 
     /// The sums over trajectories for each step that the first pass keeps.
-    pub fn step_forms(&self, policy: &Policy, pass: Pass) -> Vec<StepForm> {
-        let wants = |estimator| pass == Pass::First && policy.estimators.contains(&estimator);
-        let mut forms = vec![];
+    pub fn step_sums(&self, policy: &Policy, pass: Pass) -> Vec<StepSum> {
         let watches = self.watches(policy, pass);
-        let doubly_robust = wants(Estimator::Wdr) || wants(Estimator::Magic);
-        if wants(Estimator::StepWis) || doubly_robust || watches {
-            forms.push(StepForm::Weight);
-        }
-        if watches {
-            forms.push(StepForm::SquaredWeight);
-        }
-        if watches && self.truncated_as_terminal {
-            forms.push(StepForm::AbsoluteReward);
-        }
-        if wants(Estimator::StepWis) {
-            forms.push(StepForm::Reward);
-        }
-        if doubly_robust {
-            forms.extend([StepForm::Residual, StepForm::Value]);
-        }
-        forms
+        let wanted = |sum: &StepSum| match sum {
+            StepSum::SquaredWeight => watches,
+            StepSum::AbsoluteReward => watches && self.truncated_as_terminal,
+            StepSum::Weight if watches => true,
+            _ => pass == Pass::First && policy.sums_by_step(*sum),
+        };
+        StepSum::ALL.into_iter().filter(wanted).collect()
+    }
+}
+
+impl Policy {
+    /// True where an estimator of the policy needs a sum for each step.
+    pub fn sums_by_step(&self, sum: StepSum) -> bool {
+        self.estimators.iter().any(|estimator| estimator.about().step_sums.contains(&sum))
+    }
+
+    /// True where the weights of each step are normalised.
+    pub fn normalises_steps(&self) -> bool {
+        self.estimators.iter().any(|estimator| estimator.about().sums_by_step())
+    }
+
+    /// True where the weights of whole trajectories are normalised.
+    pub fn normalises_returns(&self) -> bool {
+        let normalises = |about: &About| about.weighted && about.weights_returns;
+        self.estimators.iter().any(|estimator| normalises(estimator.about()))
     }
 }

@@ -2,11 +2,13 @@
 
 mod terms;
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::diagnostics::sums::Leader;
-use crate::estimators::{Estimator, is, reg};
+use crate::estimators::about::{Column, StepSum};
+use crate::estimators::formula::Ended;
 use crate::log::checks::inspect;
 use crate::log::episode::{Open, PolicyState};
 use crate::number::block::{Block, Eight, LANES};
@@ -15,10 +17,11 @@ use crate::pass::accumulators::{Accumulators, TrajectoryValue};
 use crate::pass::fold::Piece;
 use crate::pass::memory::Budget;
 use crate::pass::normalisers::{Normalisers, Tables};
-use crate::pass::plan::{Pass, Plan, Policy, Ratio, StepForm, Work};
+use crate::pass::plan::{Pass, Plan, Policy, Ratio, Work};
 use crate::pass::ratios::{Mixed, Quotients, Ratios};
 use crate::pass::weights::Weights;
-use terms::{Fold, Source, by_blocks};
+use terms::by_blocks;
+pub use terms::{Fold, Table};
 
 /// The plan of one pass with its tables, its sums and its scratch memory.
 pub struct Engine {
@@ -30,7 +33,13 @@ pub struct Engine {
     pub sums: Accumulators,
     /// Of each policy.
     pub work: Vec<Vec<Work>>,
-    step_forms: Vec<Vec<StepForm>>,
+    step_sums: Vec<Vec<StepSum>>,
+    /// Where in its work a policy has the estimator with a control variate, and the one without.
+    controls: Vec<Option<(usize, usize)>>,
+    /// Policies of which P̂/P is read.
+    shifts: Vec<bool>,
+    /// True where the pass finds the returns of trajectories.
+    has_returns: bool,
     needed: Vec<bool>,
     tables: Tables,
     /// The limit of memory, and true once it was too small.
@@ -86,8 +95,11 @@ impl Engine {
         Self {
             sums: Accumulators::new(&plan, pass),
             needed: needed(&plan, pass, &work),
+            controls: work.iter().map(|work| Work::control(work)).collect(),
+            shifts: work.iter().map(|work| reads_transitions(work)).collect(),
+            has_returns: work.first().and_then(|own| own.first()).is_some_and(|own| own.estimator.about().of_behavior),
             work,
-            step_forms: plan.policies.iter().map(|policy| plan.step_forms(policy, pass)).collect(),
+            step_sums: plan.policies.iter().map(|policy| plan.step_sums(policy, pass)).collect(),
             tables,
             budget,
             too_large: false,
@@ -208,7 +220,7 @@ impl Engine {
         if let (0, Some(v_hat)) = (rows.block, policy.v_hat) {
             state.first_v_hat = rows.columns[v_hat][rows.start];
         }
-        if self.work[p].iter().any(|work| work.estimator == Estimator::DrV2) {
+        if self.shifts[p] {
             shift_transition_ratio(policy, state, rows, &mut self.previous_ratio);
         }
         let (mut done, blocks) = (0, rows.len / LANES);
@@ -250,22 +262,28 @@ impl Engine {
                     Some((rho, _)) => watch.ratios_scaled(&piece, rho),
                 }
             }
-            let source = Source { columns: rows.columns, policy, reward: self.plan.reward, row };
-            let target = Fold { piece: &piece, scaled, source };
+            let target = Fold {
+                piece: &piece,
+                scaled,
+                pass: self.pass,
+                columns: rows.columns,
+                row,
+                reward: self.plan.reward,
+                policy,
+                tables: &self.tables,
+                own: &self.tables.policies[p],
+                previous_ratio: &self.previous_ratio,
+                room: Cell::new(Some(&mut self.room)),
+            };
             let mut lanes = &mut state.lanes[..];
             for work in &self.work[p] {
                 let (own, others) = lanes.split_at_mut(work.lanes());
                 lanes = others;
-                if work.estimator == Estimator::Magic {
-                    target.segments(&self.tables.policies[p], own, &mut self.room);
-                }
-                for (&(table, form), lanes) in work.terms.iter().zip(own) {
-                    target.term(form, table, &self.tables, p, &self.previous_ratio, lanes);
-                }
+                work.estimator.fold(&target, own);
             }
             let sums = &mut self.sums.policies[p];
-            for &form in &self.step_forms[p] {
-                target.step_sum(form, sums);
+            for &sum in &self.step_sums[p] {
+                target.step_sum(sum, sums);
             }
             if state.carry.is_zero() && state.zero_at.is_none() {
                 state.zero_at = first_zero(&piece, scaled);
@@ -281,38 +299,32 @@ impl Engine {
         }
         *self.sums.lengths.entry(open.steps).or_default() += 1;
         let arch = self.arch;
-        let returns = self.work[0].iter().position(|work| work.estimator == Estimator::Mc);
-        let returns = returns.map_or(Scaled::ZERO, |_| open.policies[0].lanes[0].total());
+        let returns = if self.has_returns { open.policies[0].lanes[0].total() } else { Scaled::ZERO };
         for (p, state) in open.policies.iter().enumerate() {
             let (weight, tables) = (state.carry.value(), &self.tables.policies[p]);
             let sums = &mut self.sums.policies[p];
+            let mut ended = Ended {
+                pass: self.pass,
+                weight,
+                returns,
+                first_v_hat: state.first_v_hat,
+                steps: open.steps,
+                episodes: self.tables.episodes,
+                sums: &[],
+                total: Scaled::ZERO,
+                tables,
+                arch,
+            };
             let mut lanes = &state.lanes[..];
             self.values.clear();
             for (index, work) in self.work[p].iter().enumerate() {
-                let (own, others) = lanes.split_at(work.lanes());
-                lanes = others;
-                if work.estimator == Estimator::Magic {
-                    tables.segments.close(own, weight, open.steps as usize, &mut sums.gram, arch);
-                    continue;
+                (ended.sums, lanes) = lanes.split_at(work.lanes());
+                if work.has_values {
+                    ended.total = ended.sums.iter().fold(Scaled::ZERO, |sum, lanes| sum + lanes.total());
                 }
-                let total: Scaled = own.iter().fold(Scaled::ZERO, |sum, lanes| sum + lanes.total());
-                let value = match (work.estimator, self.pass) {
-                    (Estimator::Is, _) => is::value(weight, returns),
-                    (Estimator::Wis, Pass::Values) => weight * returns * tables.wis.0,
-                    (Estimator::Wis, pass) if pass.is_influence() => weight * (returns - tables.wis.1) * tables.wis.0,
-                    (Estimator::Wis, _) => {
-                        sums.wis.add(weight, returns);
-                        self.values.push(Scaled::ZERO);
-                        continue;
-                    }
-                    (Estimator::Reg, _) => reg::value(state.first_v_hat),
-                    (Estimator::StepWis, pass) if pass.is_influence() => {
-                        total - weight * owed(&tables.step_wis_tail, open.steps)
-                    }
-                    (Estimator::Wdr, pass) if pass.is_influence() => {
-                        total - weight * owed(&tables.wdr_tail, open.steps)
-                    }
-                    _ => total,
+                let Some(value) = work.estimator.value(&ended, sums) else {
+                    self.values.push(Scaled::ZERO);
+                    continue;
                 };
                 if self.pass.keeps_values() {
                     let (place, episode) = (open.place, open.id.clone());
@@ -332,10 +344,8 @@ impl Engine {
                 sums.end(open.steps, weight, state.zero_at);
             }
             if self.watched[p] {
-                let values = || self.work[p].iter().map(|work| work.estimator).zip(&self.values);
-                let value_of = |estimator| values().find(|&(own, _)| own == estimator).map(|(_, &value)| value);
-                if let (Some(dr), Some(step_is)) = (value_of(Estimator::Dr), value_of(Estimator::StepIs)) {
-                    sums.watch.control.add(step_is - dr);
+                if let Some((with, without)) = self.controls[p] {
+                    sums.watch.control.add(self.values[without] - self.values[with]);
                 }
                 if open.ending.is_cut() {
                     sums.watch.cut_off.note(open.steps, weight);
@@ -393,9 +403,9 @@ fn store(ratios: &impl Ratios, out: &mut [Eight]) {
     }
 }
 
-/// What a trajectory of that length owes to the steps after its end.
-fn owed(tail: &[Scaled], steps: u64) -> Scaled {
-    tail.get(steps as usize).copied().unwrap_or_default()
+/// True where an estimator reads P̂/P.
+fn reads_transitions(work: &[Work]) -> bool {
+    work.iter().any(|work| work.estimator.about().uses(Column::TransitionRatio))
 }
 
 /// Copies rows behind those that wait for a whole block; returns how many.

@@ -1,23 +1,34 @@
-//! Which term reads which columns: from the names in a plan to the estimators' formulas.
+//! Rows of a trajectory as an estimator reads them: columns of the policy, tables over steps, and where terms are added.
+
+use std::cell::Cell;
 
 use crate::diagnostics::sums::SquaredWeight;
-use crate::estimators::dr::Dr;
-use crate::estimators::dr_bsl::DrBsl;
-use crate::estimators::dr_v2::DrV2;
-use crate::estimators::magic::Part;
-use crate::estimators::step_is::StepIs;
-use crate::estimators::step_wis::{StepWisInfluence, Weight};
-use crate::estimators::wdr::{Residual, ResidualInfluence, Value, ValueInfluence};
+use crate::estimators::about::StepSum;
+use crate::estimators::magic::Segments;
+use crate::estimators::step_is;
+use crate::estimators::step_wis::Weight;
+use crate::estimators::wdr::{Residual, Value};
 use crate::number::block::{Eight, LANES};
 use crate::number::running_sum::Lanes;
 use crate::number::scaled::Scaled;
 use crate::number::step_sums::StepSums;
 use crate::pass::accumulators::PolicySums;
 use crate::pass::cut_off::AbsoluteReward;
-use crate::pass::fold::{Piece, Run, Term, Terms, each_scaled, fold_scaled, scatter_scaled};
+use crate::pass::fold::{Piece, Run, Term, each_scaled, fold_scaled, scatter_scaled};
 use crate::pass::normalisers::{PolicyTables, Tables};
-use crate::pass::plan::{Form, Policy, StepForm, Table};
+use crate::pass::plan::{Pass, Policy};
 use crate::pass::table::StepTable;
+
+/// The table in the place of γ^{t−1}.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Table {
+    /// γ^{t−1}
+    Discount,
+    /// γ^{t−1} / D_t
+    OverWeight,
+    /// γ^{t−1} / D_{t−1}
+    OverPreviousWeight,
+}
 
 /// A column or table from an index on, by blocks.
 #[inline(always)]
@@ -25,132 +36,122 @@ pub(super) fn by_blocks(values: &[f64], from: usize) -> &[Eight] {
     values.get(from..).unwrap_or(&[]).as_chunks().0
 }
 
-/// The columns of a policy.
-pub struct Source<'a> {
-    pub(super) columns: &'a [&'a [f64]],
-    pub(super) policy: &'a Policy,
-    pub(super) reward: usize,
-    pub(super) row: usize,
-}
-
-impl<'a> Source<'a> {
-    /// Rows of a slot from the piece's first on, by blocks.
-    #[inline(always)]
-    fn slot(&self, slot: usize) -> &'a [Eight] {
-        self.columns[slot][self.row..].as_chunks().0
-    }
-
-    #[inline(always)]
-    fn get(&self, slot: Option<usize>) -> &'a [Eight] {
-        slot.map_or(&[], |slot| self.slot(slot))
-    }
-}
-
-/// A piece, in f64 or (where `scaled` is there) in wide floats, and where its columns are.
+/// Some rows of a trajectory: the weights of a piece, in f64 or (where `scaled` is there) in wide floats, and where its
+/// columns and tables are.
 pub struct Fold<'a> {
     pub(super) piece: &'a Piece<'a>,
     pub(super) scaled: Option<&'a [Scaled; LANES + 1]>,
-    pub(super) source: Source<'a>,
+    pub(super) pass: Pass,
+    pub(super) columns: &'a [&'a [f64]],
+    pub(super) row: usize,
+    pub(super) reward: usize,
+    pub(super) policy: &'a Policy,
+    pub(super) tables: &'a Tables,
+    pub(super) own: &'a PolicyTables,
+    pub(super) previous_ratio: &'a [f64],
+    pub(super) room: Cell<Option<&'a mut Vec<Eight>>>,
 }
 
 impl<'a> Fold<'a> {
+    /// Which pass this is.
     #[inline(always)]
-    pub(super) fn term(
-        &self,
-        form: Form,
-        table: Table,
-        tables: &Tables,
-        p: usize,
-        previous_ratio: &[f64],
-        lanes: &mut Lanes,
-    ) {
-        let own: &PolicyTables = &tables.policies[p];
-        let table = match table {
-            Table::Discount => &tables.discount,
-            Table::OverWeight => &own.over_weight,
-            Table::OverPreviousWeight => &own.over_previous_weight,
-        };
-        let source = &self.source;
-        let (policy, reward) = (source.policy, source.slot(source.reward));
-        let steps = |table| by_blocks(table, self.piece.block * LANES);
-        let (q_hat, v_hat) = (source.get(policy.q_hat), source.get(policy.v_hat));
-        match form {
-            Form::StepIs => self.fold(&StepIs { reward }, table, lanes),
-            Form::Dr => self.fold(&Dr { reward, q_hat, v_hat }, table, lanes),
-            Form::DrBsl => self.fold(&DrBsl { reward, baseline: steps(&tables.baseline) }, table, lanes),
-            Form::DrV2 => {
-                let (r_hat, previous_ratio) = (source.get(policy.r_hat), by_blocks(previous_ratio, source.row));
-                self.fold(&DrV2 { reward, r_hat, v_hat, previous_ratio }, table, lanes);
-            }
-            Form::Residual => self.fold(&Residual { reward, q_hat }, table, lanes),
-            Form::Value => self.fold(&Value { v_hat }, table, lanes),
-            Form::StepWisInfluence => {
-                self.fold(
-                    &StepWisInfluence { reward, mean_reward: own.mean_reward.each_ref().map(|part| steps(part)) },
-                    table,
-                    lanes,
-                );
-            }
-            Form::ResidualInfluence => self.fold(&self.residual_influence(own), table, lanes),
-            Form::ValueInfluence => self.fold(&self.value_influence(own), table, lanes),
-        }
+    pub fn pass(&self) -> Pass {
+        self.pass
     }
 
-    /// The terms of ψ by segment, for `magic`.
+    /// r_t
     #[inline(always)]
-    pub(super) fn segments(&self, own: &PolicyTables, sums: &mut [Lanes], room: &mut Vec<Eight>) {
-        let (residual, value) = sums.split_at_mut(sums.len() / 2);
-        let into = |sums: &mut [Lanes], part, run: Run| match run.terms {
-            Terms::Plain(terms, e) => own.segments.add(sums, part, run.first, terms, e),
-            Terms::Scaled(terms) => {
-                (run.first..).zip(terms).for_each(|(t, &term)| own.segments.add_scaled(sums, part, t, term));
-            }
-        };
-        self.each(&self.residual_influence(own), &own.over_weight, room, |run| into(residual, Part::Residual, run));
-        self.each(&self.value_influence(own), &own.over_previous_weight, room, |run| into(value, Part::Value, run));
+    pub fn reward(&self) -> &'a [Eight] {
+        self.slot(self.reward)
     }
 
+    /// Q̂(s_t, a_t)
     #[inline(always)]
-    fn residual_influence(&self, own: &'a PolicyTables) -> ResidualInfluence<'a> {
-        let source = &self.source;
-        let mean_residual = own.mean_residual.each_ref().map(|part| by_blocks(part, self.piece.block * LANES));
-        ResidualInfluence { reward: source.slot(source.reward), q_hat: source.get(source.policy.q_hat), mean_residual }
+    pub fn q_hat(&self) -> &'a [Eight] {
+        self.get(self.policy.q_hat)
     }
 
+    /// V̂(s_t)
     #[inline(always)]
-    fn value_influence(&self, own: &'a PolicyTables) -> ValueInfluence<'a> {
-        let mean_value = own.mean_value.each_ref().map(|part| by_blocks(part, self.piece.block * LANES));
-        ValueInfluence { v_hat: self.source.get(self.source.policy.v_hat), mean_value }
+    pub fn v_hat(&self) -> &'a [Eight] {
+        self.get(self.policy.v_hat)
     }
 
+    /// R̂(s_t, a_t)
     #[inline(always)]
-    pub(super) fn step_sum(&self, form: StepForm, sums: &mut PolicySums) {
-        let source = &self.source;
-        let reward = source.slot(source.reward);
-        let (q_hat, v_hat) = (source.get(source.policy.q_hat), source.get(source.policy.v_hat));
-        match form {
-            StepForm::Weight => self.scatter(&Weight, &mut sums.weight),
-            StepForm::SquaredWeight => self.scatter(&SquaredWeight, &mut sums.watch.squared_weight),
-            StepForm::AbsoluteReward => self.scatter(&AbsoluteReward { reward }, &mut sums.watch.cut_off.reward),
-            StepForm::Reward => self.scatter(&StepIs { reward }, &mut sums.reward),
-            StepForm::Residual => self.scatter(&Residual { reward, q_hat }, &mut sums.residual),
-            StepForm::Value => self.scatter(&Value { v_hat }, &mut sums.value),
-        }
+    pub fn r_hat(&self) -> &'a [Eight] {
+        self.get(self.policy.r_hat)
     }
 
+    /// P̂/P of the transition from step t−1 to t, 0 at the first step; for estimators that read the transition ratio.
     #[inline(always)]
-    fn fold(&self, term: &impl Term, table: &StepTable, lanes: &mut Lanes) {
+    pub fn previous_ratio(&self) -> &'a [Eight] {
+        by_blocks(self.previous_ratio, self.row)
+    }
+
+    /// b_t, the guess that is made of the baseline.
+    #[inline(always)]
+    pub fn baseline(&self) -> &'a [Eight] {
+        self.steps(&self.tables.baseline)
+    }
+
+    /// R_t in two parts, see [`crate::estimators::step_wis`].
+    #[inline(always)]
+    pub fn mean_reward(&self) -> [&'a [Eight]; 2] {
+        self.own.mean_reward.each_ref().map(|part| self.steps(part))
+    }
+
+    /// A_t in two parts, see [`crate::estimators::wdr`].
+    #[inline(always)]
+    pub fn mean_residual(&self) -> [&'a [Eight]; 2] {
+        self.own.mean_residual.each_ref().map(|part| self.steps(part))
+    }
+
+    /// B_t in two parts, see [`crate::estimators::wdr`].
+    #[inline(always)]
+    pub fn mean_value(&self) -> [&'a [Eight]; 2] {
+        self.own.mean_value.each_ref().map(|part| self.steps(part))
+    }
+
+    /// The segments of `magic`.
+    #[inline(always)]
+    pub fn segments(&self) -> &'a Segments {
+        &self.own.segments
+    }
+
+    /// Adds terms, each times the entry of a table, to a running sum.
+    #[inline(always)]
+    pub fn add(&self, term: &impl Term, table: Table, lanes: &mut Lanes) {
         match self.scaled {
-            None => self.piece.fold(term, table, lanes),
-            Some(c) => fold_scaled(self.piece, 0, c, term, table, lanes),
+            None => self.piece.fold(term, self.table(table), lanes),
+            Some(c) => fold_scaled(self.piece, 0, c, term, self.table(table), lanes),
+        }
+    }
+
+    /// Hands over terms, each times the entry of a table, in runs of consecutive steps.
+    #[inline(always)]
+    pub fn each(&self, term: &impl Term, table: Table, mut take: impl FnMut(Run)) {
+        match self.scaled {
+            None => {
+                if let Some(room) = self.room.take() {
+                    self.piece.each(term, self.table(table), room, take);
+                    self.room.set(Some(room));
+                }
+            }
+            Some(c) => each_scaled(self.piece, 0, c, term, self.table(table), &mut take),
         }
     }
 
     #[inline(always)]
-    fn each(&self, term: &impl Term, table: &StepTable, room: &mut Vec<Eight>, mut take: impl FnMut(Run)) {
-        match self.scaled {
-            None => self.piece.each(term, table, room, take),
-            Some(c) => each_scaled(self.piece, 0, c, term, table, &mut take),
+    pub(super) fn step_sum(&self, sum: StepSum, sums: &mut PolicySums) {
+        let (reward, q_hat, v_hat) = (self.reward(), self.q_hat(), self.v_hat());
+        match sum {
+            StepSum::Weight => self.scatter(&Weight, &mut sums.weight),
+            StepSum::SquaredWeight => self.scatter(&SquaredWeight, &mut sums.watch.squared_weight),
+            StepSum::AbsoluteReward => self.scatter(&AbsoluteReward { reward }, &mut sums.watch.cut_off.reward),
+            StepSum::Reward => self.scatter(&step_is::WeightedReward { reward }, &mut sums.reward),
+            StepSum::Residual => self.scatter(&Residual { reward, q_hat }, &mut sums.residual),
+            StepSum::Value => self.scatter(&Value { v_hat }, &mut sums.value),
         }
     }
 
@@ -161,5 +162,31 @@ impl<'a> Fold<'a> {
             None => self.piece.scatter(term, sums),
             Some(c) => scatter_scaled(self.piece, c, term, sums),
         }
+    }
+
+    #[inline(always)]
+    fn table(&self, table: Table) -> &'a StepTable {
+        match table {
+            Table::Discount => &self.tables.discount,
+            Table::OverWeight => &self.own.over.weight,
+            Table::OverPreviousWeight => &self.own.over.previous_weight,
+        }
+    }
+
+    /// Rows of a slot from the piece's first on, by blocks.
+    #[inline(always)]
+    fn slot(&self, slot: usize) -> &'a [Eight] {
+        self.columns[slot][self.row..].as_chunks().0
+    }
+
+    #[inline(always)]
+    fn get(&self, slot: Option<usize>) -> &'a [Eight] {
+        slot.map_or(&[], |slot| self.slot(slot))
+    }
+
+    /// A table over steps from the piece's first on, by blocks.
+    #[inline(always)]
+    fn steps(&self, table: &'a [f64]) -> &'a [Eight] {
+        by_blocks(table, self.piece.block * LANES)
     }
 }

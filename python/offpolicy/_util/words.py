@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from offpolicy.errors.phrase import Phrase, Word, joined, phrase
+from offpolicy._util.phrase import Phrase, Word, joined, phrase
 
 #: The options that stand for the fields of `Bounds`.
 BOUNDS = {"reward": "--reward-range", "ratio": "--ratio-bound", "q": "--q-range"}

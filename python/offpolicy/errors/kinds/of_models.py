@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from offpolicy._util.words import TRAIN_FRACTION
 from offpolicy.errors import OffPolicyError, UnknownTransitionsError, UsageError
 from offpolicy.errors.kind import Kind
-from offpolicy.errors.words import TRAIN_FRACTION
 
 nothing_to_annotate = Kind(
     "nothing-to-annotate",

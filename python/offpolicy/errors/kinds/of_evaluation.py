@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from offpolicy.errors import MemoryLimitError, MissingBoundError, OffPolicyError, UsageError, words
+from offpolicy._util import words
+from offpolicy._util.words import argument, bounds, switched_on
+from offpolicy.errors import MemoryLimitError, MissingBoundError, OffPolicyError, UsageError
 from offpolicy.errors.kind import Kind
-from offpolicy.errors.words import argument, bounds, switched_on
 
 bad_bound = Kind(
     "bad-bound",
@@ -68,20 +69,19 @@ missing_bound = Kind(
 range_not_known = Kind(
     "range-not-known",
     MissingBoundError,
-    "no range of {estimator} is known where the log has a transition_ratio",
-    meaning="The ratio of transition probabilities has no bound, and so has an estimator that is weighted by it.",
+    "no range of {estimator} is known{where}",
+    meaning="Bounds do not limit the values of the estimator, such as one that is weighted by a transition_ratio.",
     remedy="Ask for dr, or for an interval that needs no range, such as t.",
-    example={"estimator": "dr-v2"},
+    example={"estimator": "dr-v2", "where": " where the log has a transition_ratio"},
 )
 no_weight = Kind(
     "no-weight",
     OffPolicyError,
-    "every weight of policy {policy} is zero at t = {step} (counted from 1): wis, step-wis, wdr and magic are "
-    "undefined, "
+    "every weight of policy {policy} is zero at t = {step} (counted from 1): {estimators} are undefined, "
     "for the target policy never takes the logged actions; ask for others, such as 'step-is'",
     meaning="Estimators that divide by the sum of the weights were asked for, and this sum is zero from some step on.",
     remedy="Ask for other estimators, or for a policy that takes actions which are in the log.",
-    example={"policy": "'target'", "step": 3},
+    example={"policy": "'target'", "step": 3, "estimators": "wis, step-wis, wdr and magic"},
 )
 continuing_discount = Kind(
     "continuing-discount",
@@ -199,12 +199,12 @@ memory_for_episodes = Kind(
     MemoryLimitError,
     "about {needed} of memory are needed, and {memory} allows {limit}: the log has {episodes} episodes, and those "
     "whose "
-    "ids do not follow each other are kept one by one; give a larger {memory}, or number the episodes 0, 1, 2, … in "
-    "the "
-    "order of the log",
+    "ids do not follow each other are kept one by one; give a larger {memory}, a folder for temporary files that "
+    "has room for them (TMPDIR), or number the episodes 0, 1, 2, … in the order of the log",
     meaning="Ids of episodes that are not counted through must be remembered one by one, which needs more memory than "
     "may be taken.",
-    remedy="Allow more memory, or number the episodes 0, 1, 2, … in the order of the log.",
+    remedy="Allow more memory, name a folder for temporary files that has room, or number the episodes 0, 1, 2, … in "
+    "the order of the log.",
     example={"needed": "40.1 MB", "limit": "5 MB", "episodes": "1,000,000"},
     words={"memory": argument("memory")},
 )

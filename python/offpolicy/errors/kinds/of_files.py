@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from offpolicy._util.words import WRITTEN_ANEW
 from offpolicy.errors import BadFileError, ChangedLogError, OffPolicyError, UnreadableError, UsageError
 from offpolicy.errors.kind import Kind
-from offpolicy.errors.words import WRITTEN_ANEW
 
 no_file = Kind(
     "no-file",

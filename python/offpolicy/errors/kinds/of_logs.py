@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from offpolicy._util.words import given
 from offpolicy.errors import BadLogError, OffPolicyError, TooLargeError, UsageError
 from offpolicy.errors.kind import Kind
-from offpolicy.errors.words import given
 
 bad_log = Kind(
     "bad-log",

@@ -32,10 +32,10 @@ other_policies_in_truth = Kind(
 value_of_behavior = Kind(
     "value-of-behavior",
     UsageError,
-    "estimator 'mc' is the value of the behaviour policy, whatever the {target}; {others}",
+    "estimator {estimator} is the value of the behaviour policy, whatever the {target}; {others}",
     meaning="The mean return of the log says nothing of another policy.",
     remedy="Choose another estimator.",
-    example={"target": "target", "others": "choose of is, dr"},
+    example={"estimator": "'mc'", "target": "target", "others": "choose of is, dr"},
 )
 not_an_estimator = Kind(
     "not-an-estimator",
@@ -72,10 +72,10 @@ made_of_ratios = Kind(
 bounds_nothing = Kind(
     "bounds-nothing",
     UsageError,
-    "the standard error of 'reg' knows nothing of its model's bias: it bounds nothing; {others}",
-    meaning="The estimate of a model alone has no error that a lower bound could be made of.",
+    "the standard error of {estimator} knows nothing of {bias}: it bounds nothing; {others}",
+    meaning="The estimate of a model alone, or one with a bias, has no error that a lower bound could be made of.",
     remedy="Choose another estimator; {others}.",
-    example={"others": "choose of is, dr"},
+    example={"estimator": "'reg'", "bias": "its model's bias", "others": "choose of is, dr"},
 )
 things_missing = Kind(
     "things-missing",

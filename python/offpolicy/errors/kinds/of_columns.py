@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from offpolicy._util.words import any_column, column
 from offpolicy.errors import MissingColumnError, UsageError, WrongTypeError
 from offpolicy.errors.kind import Kind
-from offpolicy.errors.words import any_column, column
 
 missing_column = Kind(
     "missing-column",

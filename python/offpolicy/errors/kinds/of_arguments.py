@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from offpolicy.errors import OffPolicyError, UsageError, words
+from offpolicy._util import words
+from offpolicy._util.phrase import phrase
+from offpolicy._util.words import TWO_PASSES, argument, given, switched_on
+from offpolicy.errors import OffPolicyError, UsageError
 from offpolicy.errors.kind import Kind
-from offpolicy.errors.phrase import phrase
-from offpolicy.errors.words import TWO_PASSES, argument, given, switched_on
 
 bad_value = Kind(
     "bad-value",
