@@ -12,10 +12,10 @@ import pytest
 from bars import BARS, Bar
 
 _REST = 0.05
-"""Seconds between turns: OpenMP's and BLAS's threads wait actively for a while, on our cores."""
+"""Seconds between turns, because the threads of OpenMP and BLAS keep the cores busy for a while after their work."""
 
 _MORE = 4
-"""How often as many rounds are added while a guard is not met: noise passes, a regression stays."""
+"""How many times the rounds are repeated while a guard is not met, since noise passes and a regression stays."""
 
 
 @dataclass

@@ -16,7 +16,7 @@ import polars as pl
 DISCOUNT = 0.99
 COLUMNS = ("episode", "step", "reward", "behavior_prob", "target_prob", "q_hat", "v_hat")
 ROW_GROUP = 1_048_576
-"""Rows a Parquet row group: no multiple of an episode's length, so that groups cut episodes."""
+"""Rows per Parquet row group, no multiple of an episode's length, so that groups cut episodes."""
 
 _PIECE = 1_000_000
 _FORMAT = 1

@@ -1,5 +1,4 @@
-"""Measure how often every interval misses the truth on small problems, exactly and in 10,000 random samples of larger
-sizes.
+"""Measure how often every interval misses the truth on small problems, exactly and in 10,000 random samples.
 
     python tools/coverage_table.py [--runs 10000] [--out docs/results/coverage]
 

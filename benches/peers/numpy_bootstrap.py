@@ -4,7 +4,7 @@ import numpy as np
 
 NAME = "NumPy, indices drawn"
 _AT_ONCE = 1 << 22
-"""Indices in memory."""
+"""The number of indices in memory at a time."""
 
 
 def run(values: np.ndarray, replicates: int, seed: int, confidence: float = 0.95) -> tuple[float, float]:

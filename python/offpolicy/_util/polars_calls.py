@@ -35,7 +35,9 @@ def reading(log: Any) -> Iterator[None]:
     """
     try:
         yield
-    except (PolarsError, PanicException) as error:
+    except (PolarsError, PanicException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of the system, and not made by Polars
+            raise
         said = (str(error).strip().splitlines() or [type(error).__name__])[0]
         why = f"{said[:SHOWN]}…" if len(said) > SHOWN else said
         raise refused_by_polars(file=log_name(log), why=why) from error
@@ -105,6 +107,23 @@ def batches(frame: pl.LazyFrame, rows: int | None = None) -> Iterator[pl.DataFra
     """Run a query in streaming mode and yield its result in batches; the iterator is also an Arrow stream."""
     check_not_forked()
     return frame.collect_batches(chunk_size=rows, maintain_order=True, lazy=True)
+
+
+#: How lines of a plan begin that reads files, filters their rows and does nothing else.
+_CHEAP = ("SELECT [len()]", "simple π", "Parquet SCAN", "PROJECT", "SELECTION:", "ESTIMATED ROWS:", "FILTER", "FROM")
+
+
+def cheap_count(query: pl.LazyFrame) -> int | None:
+    """Return the number of rows of a query, or None where more than filters of Parquet files would have to be run.
+
+    >>> cheap_count(pl.LazyFrame({"x": [1, 2]})) is None
+    True
+    """
+    count = query.select(pl.len())
+    if not all(line.strip().startswith(_CHEAP) for line in count.explain().splitlines()):
+        return None
+    found: int = count.collect(engine="streaming").item()
+    return found
 
 
 def common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:

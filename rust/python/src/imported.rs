@@ -17,7 +17,7 @@ use crate::errors::{Failure, caught};
 /// The limit on the rows of a batch.
 const MOST_ROWS: usize = 1 << 48;
 
-/// No column of views has more buffers; a negative number, which a producer can say, is a larger one here.
+/// The limit on the buffers of a column of views. A negative number from a producer becomes a number above it.
 const MOST_BUFFERS: usize = 1 << 31;
 
 /// A stream of record batches that may move between threads.
@@ -95,7 +95,8 @@ pub fn validate(column: &dyn Array) -> Result<(), ArrowError> {
     checked.unwrap_or_else(|why| Err(broken(&why)))
 }
 
-/// Refuses such a column of a frame, whose texts are UTF-8 but may be views of memory that was imported from elsewhere.
+/// Refuses a column of a frame whose texts lead out of its memory. Views of texts, which are known to be UTF-8, are
+/// checked only for their place, since their memory may have been imported from elsewhere.
 pub fn validate_views(column: &dyn Array) -> Result<(), ArrowError> {
     let Some(texts) = column.as_string_view_opt() else { return validate(column) };
     let sizes: Vec<u64> = texts.data_buffers().iter().map(|buffer| buffer.len() as u64).collect();

@@ -16,7 +16,7 @@ use parquet::file::reader::{ChunkReader, Length};
 
 /// The most bytes that the beginning of a page header takes: the type of the page and its two sizes.
 const OPENING: u64 = 24;
-/// The byte with which a 32-bit field begins that follows the field before it, in Thrift's compact protocol.
+/// The byte that opens a 32-bit field whose id is one more than that of the field before, in Thrift's compact protocol.
 const NEXT_I32: u8 = 0x15;
 
 /// A file, and the ranges of its pages that are not compressed.

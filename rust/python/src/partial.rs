@@ -52,7 +52,7 @@ impl Partial {
     }
 }
 
-/// Adds up the parts of a log.
+/// The sum of the parts of a log, to which parts are added.
 #[pyclass(module = "offpolicy._core")]
 pub struct Merger {
     job: Py<Job>,

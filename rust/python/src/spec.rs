@@ -1,7 +1,7 @@
 //! The request that Python makes of the core, as typed objects: a [`Spec`] of columns by name, its policies, and the
 //! [`Pass`].
 //!
-//! This is the one place where columns become numbered slots, and where the text is written whose fingerprint is the
+//! This is the one place where columns become numbered slots. It also writes the text whose fingerprint goes into the
 //! stamp of a state. That text, JSON with sorted keys, is also the form in which a plan travels to another process.
 
 use offpolicy_core::estimators::Estimator;
@@ -31,7 +31,7 @@ pub enum Pass {
 
 #[pymethods]
 impl Pass {
-    /// The name of the pass where it travels.
+    /// The name under which the pass travels.
     #[getter]
     fn name(&self) -> &'static str {
         plan::Pass::from(*self).name()
@@ -83,7 +83,7 @@ pub fn to_python(py: Python<'_>, id: &Id) -> PyResult<Py<PyAny>> {
     })
 }
 
-/// Finds what the core calls by this name, such as the estimator of an id.
+/// Returns the item that the core knows by this name, such as an estimator by its id.
 fn named<T: DeserializeOwned>(word: &str) -> Result<T, Failure> {
     serde_json::from_value(word.into()).map_err(unreadable)
 }

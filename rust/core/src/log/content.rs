@@ -1,5 +1,5 @@
-//! The content of a log as a pass has read it, independent of order and partition, by which two passes over one log
-//! agree.
+//! The content of a log as a pass has read it. It does not depend on order and partition, so two passes over the same
+//! log find the same content.
 
 use serde::{Deserialize, Serialize};
 

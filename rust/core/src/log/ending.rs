@@ -1,4 +1,4 @@
-//! The end of a trajectory, as its rows tell it.
+//! The end of a trajectory, as its rows report it.
 //!
 //! `terminal` says that the trajectory has ended with the row, and `truncated` that it was cut off there. A trajectory
 //! with fewer than H steps was cut off if its last row has `terminal` = false or, in a log without that column,
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::pass::plan::Plan;
 
-/// The end of a trajectory that a row tells.
+/// The end of a trajectory that a row reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Ending {
     /// No end: the log has no column for it, or only `truncated`, which is false.
@@ -43,7 +43,7 @@ impl Ending {
         matches!(self, Self::Truncated | Self::NotTerminal)
     }
 
-    /// Returns the column that tells this ending, and its value.
+    /// Returns the column that reports this ending, and its value.
     pub fn said(self, plan: &Plan) -> Option<(String, String)> {
         let (column, value) = match self {
             Self::Unsaid => return None,

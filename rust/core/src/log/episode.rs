@@ -38,7 +38,7 @@ pub struct Open {
     pub steps: u64,
     /// Where its last row is.
     pub last: Place,
-    /// The end that the last row tells.
+    /// The ending that the last row reports.
     pub ending: Ending,
     /// The state of each policy.
     pub policies: Vec<PolicyState>,
@@ -94,7 +94,7 @@ pub struct Head {
     pub complete: bool,
     /// Where the last of the rows is.
     pub last: Place,
-    /// The end that the last row tells.
+    /// The ending that the last row reports.
     pub ending: Ending,
     /// Whether all values are of ordinary magnitude.
     pub tame: bool,

@@ -18,8 +18,8 @@ pub fn contiguous_runs<T: PartialEq>(ids: &[T], mut found: impl FnMut(usize, usi
     }
 }
 
-/// Returns how many ids at the start are equal. It tries the length of the run before first, since many are equally
-/// long.
+/// Returns how many ids at the start are equal. It first tries the length of the previous run, since many runs are
+/// equally long.
 fn gallop<T: PartialEq>(ids: &[T], guess: usize) -> usize {
     let same = |index: usize| ids.get(index).is_some_and(|id| *id == ids[0]);
     if same(guess - 1) && !same(guess) {

@@ -5,7 +5,7 @@ use super::split::{split, threads_for};
 const BLOCK: usize = 256;
 const MOST_CELLS: u64 = 1 << 52;
 
-/// A regular grid. Coordinate i has the cells low[i], low[i] + 1, …, low[i] + size[i] − 1.
+/// A regular grid. Coordinate i has the cells `low[i]`, `low[i] + 1`, …, `low[i] + size[i] - 1`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
     axes: Vec<Axis>,

@@ -32,7 +32,7 @@ pub struct CountedSteps<'a> {
     pub known: &'a [bool],
 }
 
-/// Why steps cannot be counted.
+/// The reason why steps cannot be counted.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BadSteps {
     /// Arrays of different lengths.

@@ -202,7 +202,7 @@ mod tests {
     use crate::models::lookup::Values;
     use proptest::prelude::*;
 
-    /// A chain of two states: action 0 stays, action 1 moves on, and from state 1 it ends the episode.
+    /// Makes a chain of two states: action 0 stays, action 1 moves on, and from state 1 it ends the episode.
     fn chain() -> Model {
         Model::new(2, 2, vec![0.0, 1.0, 0.5, 8.0], vec![0, 1, 2, 3, 3], vec![0, 1, 1], vec![1.0; 3]).unwrap()
     }

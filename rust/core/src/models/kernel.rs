@@ -67,7 +67,7 @@ impl Kernel {
         self.blocks[0]
     }
 
-    /// Returns the size of a leaf, the block of cells that `Smoother::smooth` has filled at a time.
+    /// Returns the number of cells in a leaf, the block that `Smoother::smooth` asks `fill` to write at a time.
     pub fn leaf(&self) -> usize {
         self.blocks[self.outer()]
     }
@@ -77,8 +77,7 @@ impl Kernel {
         self.blocks[1]
     }
 
-    /// Returns true where the last row of the first coordinate is a neighbour of the first one on a circle of three or
-    /// more.
+    /// Returns true if the first coordinate is a circle of three or more rows, whose last row is beside the first.
     fn wraps(&self) -> bool {
         matches!(self.axes[0], (3.., Axis::Circle))
     }

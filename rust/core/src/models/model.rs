@@ -30,8 +30,9 @@ impl Model {
         Self { states, actions, rewards, start, next, probability }
     }
 
-    /// Makes a model from rows, or says why they do not make one. The successors of pair i are `next[start[i]..start[i
-    /// + 1]]`.
+    /// Makes a model from rows, or says why they do not make one.
+    ///
+    /// The successors of pair i are `next[start[i]..start[i + 1]]`.
     pub fn new(
         states: usize,
         actions: usize,

@@ -263,7 +263,7 @@ impl Hasher for Mix {
 mod tests {
     use super::*;
 
-    /// A model with one action. Of the first feature, value 0 goes to 0 once and to 1 three times, and value 1 was
+    /// Makes a model with one action. Of the first feature, value 0 goes to 0 once and to 1 three times, and value 1 was
     /// never seen. The second feature counts up.
     fn two_features() -> Marginals {
         let coin = Moves { size: 2, action: &[0, 0], x: &[0, 0], y: &[1, 0], count: &[3.0, 1.0] };

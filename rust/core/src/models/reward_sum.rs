@@ -13,7 +13,8 @@ use crate::number::sum::{Exact, Sum};
 
 /// The exponent of the unit that integers count, 2^-64.
 const UNIT: i64 = -64;
-/// The exponent below which a reward is added as an integer. It then has less than 2^88 units, and 2^39 of them fit.
+/// The exponent below which a reward is added as an integer. Such a reward has less than 2^88 units, and the sum of
+/// 2^39 of them fits.
 const LARGEST_EXPONENT: i64 = 24;
 const FRACTION: u32 = 52;
 

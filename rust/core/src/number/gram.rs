@@ -39,7 +39,7 @@ impl Gram {
         }
     }
 
-    /// Adds the sums of another.
+    /// Adds the sums of another set.
     pub fn merge(&mut self, other: Self) {
         self.sums.merge(other.sums);
     }

@@ -1,7 +1,7 @@
 //! Ordinary magnitudes: those on which plain f64 arithmetic gives the same bits as wide floats, because nothing leaves
 //! the range of normal numbers, 2^−1022 to 2^1023, on the way.
 //!
-//! What step t adds to an estimate is a product of three factors, g · c · x:
+//! Step t adds to an estimate a product of three factors, g · c · x:
 //!
 //! | factor | ordinary | why it can be smaller or larger in a block of eight steps |
 //! |---|---|---|

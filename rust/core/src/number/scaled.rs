@@ -68,7 +68,7 @@ impl Scaled {
         self.mantissa
     }
 
-    /// Returns an integer of at most 53 bits and an exponent e, whose product with 2^e is the value.
+    /// Returns an integer of at most 53 bits and an exponent e. The value is the integer times 2^e.
     pub fn to_integer(self) -> (i64, i64) {
         ((self.mantissa * exp2(FRACTION_BITS)) as i64, self.exponent - FRACTION_BITS)
     }
@@ -78,7 +78,7 @@ impl Scaled {
         self.mantissa == 0.0
     }
 
-    /// Returns the nearest f64, or None where that would be infinite, or zero for a value that is not zero.
+    /// Returns the nearest f64, or None where a value out of range would become infinite or zero.
     pub fn to_f64(self) -> Option<f64> {
         let x = self.lossy_f64();
         (x.is_finite() && (x != 0.0) == (self.mantissa != 0.0)).then_some(x)

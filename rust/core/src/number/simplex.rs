@@ -3,14 +3,14 @@
 //!
 //!     min xᵀ M x = |Σ_j x_j p_j|²    over x_j ≥ 0, Σ_j x_j = 1
 //!
-//! Wolfe's algorithm (1976) starts from the point that is itself nearest to 0, the last of several. A point p_j enters
-//! the face where p_j · x < x · x, because only then is any point of the hull nearer. The next x is the nearest point
-//! of the affine hull of the face. Where that lies outside of the hull, the path to it stops at a smaller face, and the
-//! search goes on from there. |x|² falls each time, so no face comes twice.
+//! Wolfe's algorithm (1976) starts from the point p_j that is nearest to 0, or the last one of several that are equally
+//! near. A point p_j enters the face where p_j · x < x · x, because only then is any point of the hull nearer. The next
+//! x is the nearest point of the affine hull of the face. Where that lies outside of the hull, the path to it stops at
+//! a smaller face, and the search goes on from there. |x|² falls each time, so no face comes twice.
 
 /// A gain below this, relative to the lengths of both points, may be mere rounding.
 const LEAST_GAIN: f64 = 1.0 / (1u64 << 40) as f64;
-/// The relative remainder of a difference of points below which it counts as linearly dependent on the others.
+/// A difference of points counts as linearly dependent on the others if its relative remainder is at most this.
 const DEPENDENT: f64 = 1e-15;
 
 /// Returns the shares x of the points. `gram` is M, symmetric and positive semidefinite.

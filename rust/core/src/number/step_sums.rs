@@ -1,11 +1,11 @@
 //! Order-independent sums for every step t at once, such as Σ_i ρ_{1:t}^{(i)}: pre-rounded (binned) summation after
 //! Demmel & Nguyen (2015), on eight steps together.
 //!
-//! Bin k counts integer multiples of 2^{40k}. An addend x is cut into three such integers, for the bins k, k−1, k−2
-//! below the largest addend seen at its step. The remainder, under 2^-80 of that largest addend, is dropped. The top
-//! bin of an addend is the lowest k with |x| < 2^{40k+39}: in every bin above, x rounds to 0. So an addend that was cut
-//! while the window of bins was low, and was shifted since, has the same integers as one that was cut in the high
-//! window at once. Integers add associatively, so no order and no partition of the addends changes the sum.
+//! Bin k counts integer multiples of 2^{40k}. An addend x is cut into three such integers, for the bins k, k−1, k−2,
+//! where k is the top bin of the largest addend seen at its step. The remainder, under 2^-80 of that largest addend, is
+//! dropped. The top bin of an addend is the lowest k with |x| < 2^{40k+39}: in every bin above, x rounds to 0. So an
+//! addend that was cut while the window of bins was low, and was shifted since, has the same integers as one that was
+//! cut in the high window at once. Integers add associatively, so no order and no partition of the addends changes the sum.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;

@@ -78,8 +78,8 @@ impl Scan {
         self.into_partial(join)
     }
 
-    /// Handles heads whose beginning was not found: a problem where their neighbours were looked for, otherwise one
-    /// more piece.
+    /// Reports heads whose beginning was not found. Such a head is a problem where its neighbours were looked for, and
+    /// otherwise one more piece.
     fn report_orphans(&mut self, join: &mut Join) {
         let mut orphans: Vec<Head> = std::mem::take(&mut join.heads).into_values().collect();
         orphans.sort_by_key(|head| head.place);

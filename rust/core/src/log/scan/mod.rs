@@ -84,7 +84,7 @@ pub struct Cut {
     pub place: Place,
     /// The id of that episode.
     pub id: Id,
-    /// The end that its last row tells.
+    /// The ending that its last row reports.
     pub ending: Ending,
 }
 

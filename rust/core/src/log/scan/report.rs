@@ -54,8 +54,8 @@ impl Scan {
         self.problem(kind, Some(place), Some(id), Some(step), Some(("step", step.to_string())));
     }
 
-    /// Keeps the ending that the last row of a run tells, and reports any earlier row of the episode that is marked as
-    /// its last.
+    /// Keeps the ending that the last row of a run reports, and reports any earlier row of the episode that is marked
+    /// as its last.
     pub(super) fn check_ending(&mut self, batch: &Batch, run: &EpisodeRun, place: Place, first: i64) {
         let marks = [batch.terminal, batch.truncated].map(|marks| marks.map(|marks| &marks[run.start..][..run.len]));
         let at = |index: usize| Ending::new(marks[0].map(|mark| mark[index]), marks[1].map(|mark| mark[index]));
