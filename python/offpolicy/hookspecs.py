@@ -1,5 +1,7 @@
 """The hooks through which packages add to `offpolicy`; each returns a mapping of names to makers.
 
+The documentation lists the first lines of their docstrings as what each hook brings.
+
 A maker is a class or function that takes only keyword arguments, all with defaults: `{"sailing": Sailing}`.
 """
 
@@ -20,25 +22,25 @@ hookimpl = pluggy.HookimplMarker(GROUP)
 
 @hookspec
 def offpolicy_domains() -> Mapping[str, Callable[..., Domain]]:
-    """Return domains to simulate."""
+    """Domains to simulate."""
     return {}
 
 
 @hookspec
 def offpolicy_model_fitters() -> Mapping[str, Callable[..., ModelFitter]]:
-    """Return fitters of models to a log."""
+    """Fitters of models to a log."""
     return {}
 
 
 @hookspec
 def offpolicy_candidate_policies() -> Mapping[str, Callable[..., Generator]]:
-    """Return generators of candidate policies for safe improvement."""
+    """Generators of candidate policies for safe improvement."""
     return {}
 
 
 @hookspec
 def offpolicy_experiments() -> Mapping[str, Callable[..., Study]]:
-    """Return experiments for `offpolicy reproduce`; a maker takes no arguments."""
+    """Experiments for `offpolicy reproduce`; a maker takes no arguments."""
     return {}
 
 

@@ -56,7 +56,7 @@ class Leading:
     def capped(self, cuts: list[float], lose_size: bool) -> float | None:
         """Return the estimate after cutting a fraction of each leading trajectory's part, and of its size if asked.
 
-        Return None if only rounding is left of the size.
+        Return None if nothing but rounding remains of the size.
         """
         lost = sum(cut * (x - v) for cut, (x, _), v in zip(cuts, self.leading, self.kept, strict=True))
         size = sum(cut * size for cut, (_, size) in zip(cuts, self.leading, strict=True)) if lose_size else 0.0
@@ -80,9 +80,9 @@ def moved(
     if len(leaders) == TEN:
         row["without_ten"] = parts.without(TEN)
         about = describe(estimator)
-        # What a cap leaves alone is V̂(s_1) or 0; of a baseline and of an estimator of a plugin it is not known here.
-        told = not (about.needs_baseline or isinstance(found, FoundByPlugin))
-        if about.uses_weights and told and weights[-1] > 0:
+        # A cap does not change V̂(s_1) or 0, but that part is not known here with a baseline or for a plugin's estimator.
+        known = not (about.needs_baseline or isinstance(found, FoundByPlugin))
+        if about.uses_weights and known and weights[-1] > 0:
             row["capped"] = parts.capped([1 - weights[-1] / c for c in weights], lose_size=about.weighted)
     return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in row.items()}
 

@@ -2,7 +2,7 @@
 
     Q_t(s, a) = E[r_t + γ V_{t+1}(s_{t+1}) | s_t = s, a_t = a],    V_t(s) = Σ_a π_t(a|s) Q_t(s, a),    V_{H+1} = 0
 
-v = Σ_s μ(s) V_1(s).
+The value of the policy is v = Σ_s μ(s) V_1(s).
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ REACH = {
 def synthetic_donors(donors: int = 3754, seed: int = 1998) -> Campaigns:
     """Make synthetic donors; the same seed gives the same donors.
 
-    >>> round(synthetic_donors(donors=2000).mailed.mean(), 2)
+    >>> round(float(synthetic_donors(donors=2000).mailed.mean()), 2)
     0.74
     """
     rng = np.random.default_rng(seed)
