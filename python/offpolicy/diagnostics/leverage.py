@@ -80,7 +80,7 @@ def moved(
     if len(leaders) == TEN:
         row["without_ten"] = parts.without(TEN)
         about = describe(estimator)
-        # A cap does not change V̂(s_1) or 0, but that part is not known here with a baseline or for a plugin's estimator.
+        # A cap does not change V̂(s_1) or 0, but that part is not known here with a baseline or for a plugin.
         known = not (about.needs_baseline or isinstance(found, FoundByPlugin))
         if about.uses_weights and known and weights[-1] > 0:
             row["capped"] = parts.capped([1 - weights[-1] / c for c in weights], lose_size=about.weighted)

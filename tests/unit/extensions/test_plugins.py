@@ -180,6 +180,9 @@ def test_a_plugin_cannot_take_a_name_of_ours(install):
     install("offpolicy-pond", taken)
     ev = op.evaluate(op.demo_log(episodes=50), estimators=["dr"])
     assert ev["dr"].value != 0
+    context, option = click.Context(click.Command("x")), click.Option(["--x"])
+    for completer, name in ((complete.estimators, "dr"), (complete.averages, "dr"), (complete.intervals, "auto")):
+        assert [item.value for item in completer(context, option, name)].count(name) == 1
     warnings = listed("pond")["warnings"]
     assert "estimator 'dr' is not used: offpolicy itself has that name" in warnings
     assert "interval 'auto' is not used: offpolicy itself has that name" in warnings
