@@ -362,3 +362,10 @@ def test_a_product_beyond_floats_names_the_episode():
     log = pl.DataFrame({"episode": 3, "step": range(steps), "reward": 1.0, "ratio": 2.0})
     with pytest.raises(op.OffPolicyError, match=r"ratios of episode 3 up to t = 1024"):
         op.evaluate(log, estimators=["lab-step-is"])
+
+
+def test_compare_measures_them():
+    walk = Walk()
+    policies = {"eager": walk.policies["eager"]}
+    found = op.compare(walk, policies, estimators=["lab-dr", "dr"], sizes=40, runs=2, truth_episodes=500).table
+    assert close(*found["rmse"])
