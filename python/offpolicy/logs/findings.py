@@ -38,6 +38,9 @@ class Findings:
         if not problems and whole.episodes == 0:
             return cls([EMPTY], 1, kinds_of([EMPTY]))
 
+        # The pieces of an episode that is scattered count as episodes, so that the log has fewer than it seems to have.
+        scattered = any(group["kind"] == "reappears" for group in document["kinds"])
+
         def counted(group: dict[str, Any]) -> ProblemKind:
             kind, rows, episodes = group["kind"], group["rows"], min(group["episodes"], max(whole.episodes, 1))
             own = [problem for problem in problems if problem.kind == kind][:EXAMPLES]
@@ -48,7 +51,7 @@ class Findings:
                 rows,
                 rows / source.rows if source.rows else None,
                 episodes,
-                episodes / whole.episodes if whole.episodes else None,
+                episodes / whole.episodes if whole.episodes and not scattered else None,
                 group["or_more"],
                 tuple(own or map(translated, group["examples"])),
             )
