@@ -2,7 +2,7 @@
 //!
 //!     DR_t = V̂(s_t) + ρ_t (r_t + γ DR_{t+1} − Q̂(s_t, a_t)),    DR_{H+1} = 0
 //!
-//! unrolled, so that a trajectory is read forwards:
+//! Unrolled, so that a trajectory can be read forwards, it is
 //!
 //!     DR = Σ_t γ^{t−1} [ ρ_{1:t−1} V̂(s_t) + ρ_{1:t} (r_t − Q̂(s_t, a_t)) ]
 //!
@@ -42,7 +42,7 @@ impl Formula for Dr {
     }
 }
 
-/// The columns of DR.
+/// The terms of DR, with the columns that they read.
 struct DrTerms<'a> {
     /// r_t
     reward: &'a [Eight],
