@@ -35,7 +35,8 @@ pub enum Unbiased {
 pub enum ModelUse {
     /// Nothing.
     None,
-    /// A control variate. Its mean is 0 if V̂ is the mean of Q̂ under the target policy, so a wrong model costs variance.
+    /// A control variate. Its mean is 0 if V̂ is the mean of Q̂ under the target policy, so a wrong model costs
+    /// variance.
     ControlVariate,
     /// The transitions, which are taken for the true ones if P̂/P is not logged.
     Transitions,
@@ -104,8 +105,8 @@ pub struct About {
     pub unbiased: Unbiased,
     /// True if it is a ratio of sums over trajectories or a blend of such, and not a mean of values of trajectories.
     pub weighted: bool,
-    /// True if its value of a trajectory has the same sign as that of an unbiased estimator and is never further from 0.
-    /// Where no reward is negative, it then does not overestimate.
+    /// True if its value of a trajectory has the same sign as that of an unbiased estimator and is never further from
+    /// 0. Where no reward is negative, it then does not overestimate.
     pub shrinks: bool,
     /// True if all rewards of a trajectory are multiplied by the one weight ρ_{1:H}, so that it reads the return.
     pub weights_returns: bool,

@@ -1,5 +1,5 @@
-//! The trait of an estimator, from the terms of one step to the estimate of a whole log. The file of an estimator writes
-//! only what differs from the defaults here; for a mean of values of trajectories that is often the fold alone.
+//! The trait of an estimator, from the terms of one step to the estimate of a whole log. The file of an estimator
+//! writes only what differs from the defaults here; for a mean of values of trajectories that is often the fold alone.
 
 use crate::estimators::{About, Estimator};
 use crate::number::moments::Moments;

@@ -1,5 +1,6 @@
-//! MAGIC, Thomas & Brunskill (2016): model and guided importance sampling combining. The estimate g_j follows the weights
-//! of WDR for j steps and takes the rest from the model. MAGIC blends all g_j, with A_t and B_t of [`super::wdr`]:
+//! MAGIC, Thomas & Brunskill (2016): model and guided importance sampling combining. The estimate g_j follows the
+//! weights of WDR for j steps and takes the rest from the model. MAGIC blends all g_j, with A_t and B_t of
+//! [`super::wdr`]:
 //!
 //!     g_j = Σ_{t ≤ j} γ^{t−1} A_t + Σ_{t ≤ j+1} γ^{t−1} B_t,    g_0 = the model alone, g_H = WDR
 //!     MAGIC = Σ_{j ∈ J} x_j g_j,    x = argmin xᵀ (Ω̂ + b̂ b̂ᵀ) x    over x_j ≥ 0, Σ_j x_j = 1
@@ -10,9 +11,10 @@
 //!     ψ_j = Σ_{t ≤ j} γ^{t−1} (c_t / D_t) (r_t − Q̂_t − A_t) + Σ_{t ≤ j+1} γ^{t−1} (c_{t−1} / D_{t−1}) (V̂_t − B_t)
 //!     Ω̂_jk = Σ_i ψ_j ψ_k / (n (n−1)),    b̂_j = the distance of g_j from g_H ∓ 1.645 √Ω̂_HH,    SE = √(xᵀ Ω̂ x)
 //!
-//! The paper takes the covariance of the trajectories' shares in g_j for Ω̂. That treats the normalisers D_t as known and
-//! is too large where they are not. For b̂ it takes a 90% bootstrap interval of WDR. Both are replaced here by influence
-//! functions, which the second pass computes anyway, while a bootstrap would need a third pass. SE takes x as known.
+//! The paper takes the covariance of the trajectories' shares in g_j for Ω̂. That treats the normalisers D_t as known
+//! and is too large where they are not. For b̂ it takes a 90% bootstrap interval of WDR. Both are replaced here by
+//! influence functions, which the second pass computes anyway, while a bootstrap would need a third pass. SE takes x as
+//! known.
 //!
 //! J is 0, …, H if H ≤ 31. Otherwise it has 0, H and 30 lengths between them, which are closer together at the start.
 

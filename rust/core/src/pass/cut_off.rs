@@ -1,6 +1,6 @@
-//! A bound on how far the missing rewards of truncated trajectories can move an estimate. Suppose that trajectories that
-//! were cut off after L < H steps with the weight c_L had gone on to the horizon, and had earned at each step the mean m
-//! of the log's best step. They would have added
+//! A bound on how far the missing rewards of truncated trajectories can move an estimate. Suppose that trajectories
+//! that were cut off after L < H steps with the weight c_L had gone on to the horizon, and had earned at each step the
+//! mean m of the log's best step. They would have added
 //!
 //!     m · Σ_i c_L Σ_{t=L+1}^{H} γ^{t−1} / Σ_i c_H,    m = max_t Σ_i c_t |r_t| / Σ_i c_t
 //!

@@ -9,7 +9,8 @@ use crate::pass::accumulators::{Accumulators, PolicySums};
 use crate::pass::plan::{Pass, Plan, Work};
 use crate::pass::stamp::Extent;
 
-/// Returns an error that names the part of a state that is not consistent. The extents are the rows that it was made of.
+/// Returns an error that names the part of a state that is not consistent. The extents are the rows that it was made
+/// of.
 pub fn check(plan: &Plan, pass: Pass, extents: &[Extent], partial: &Partial) -> Result<(), &'static str> {
     let work: Vec<Vec<Work>> = plan.policies.iter().map(|policy| plan.work(policy, pass)).collect();
     let (slots, whole) = (plan.slots.len(), partial.problems.is_empty() && partial.pieces.is_empty());

@@ -1,10 +1,11 @@
 //! The memory that an evaluation takes, and its limit.
 //!
 //! The following grows with a log: the sums per step of the longest trajectory, for every policy and thread; the means
-//! that are made of them when the log has been read; the ids of trajectories; the rows of trajectories whose beginning has
-//! not been seen; and the values of single trajectories, if a pass keeps them. All of it is counted before it is taken.
-//! Once half of the limit is used, ids go to files if there is a folder for them. Once all of it is used, nothing more is
-//! taken, and the rest of the log is read only for the lengths of its trajectories, which tell how much would be needed.
+//! that are made of them when the log has been read; the ids of trajectories; the rows of trajectories whose beginning
+//! has not been seen; and the values of single trajectories, if a pass keeps them. All of it is counted before it is
+//! taken. Once half of the limit is used, ids go to files if there is a folder for them. Once all of it is used,
+//! nothing more is taken, and the rest of the log is read only for the lengths of its trajectories, which tell how much
+//! would be needed.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

@@ -69,8 +69,8 @@ pub struct Difference {
     pub value: Number,
     /// SE, or None for a single trajectory.
     pub std_error: Option<Number>,
-    /// The least and the largest d_i, if the estimate is a mean of values of trajectories. A value out of the range of f64
-    /// is infinite.
+    /// The least and the largest d_i, if the estimate is a mean of values of trajectories. A value out of the range of
+    /// f64 is infinite.
     pub extremes: Option<(f64, f64)>,
     /// The largest share of one trajectory in the variance.
     pub concentration: Option<f64>,
@@ -137,8 +137,8 @@ impl<'a> Done<'a> {
 }
 
 impl Outcome {
-    /// Makes the outcome from the sums of the first pass, the diagnostics of each policy's weights, the normalisers, and
-    /// the sums of the second pass if there was one.
+    /// Makes the outcome from the sums of the first pass, the diagnostics of each policy's weights, the normalisers,
+    /// and the sums of the second pass if there was one.
     pub fn new(
         plan: &Plan,
         first: &Accumulators,

@@ -178,7 +178,8 @@ impl Plan {
         let busy = |estimator: &Estimator| self.works_in(pass, estimator.about());
         let mut estimators: Vec<Estimator> = policy.estimators.iter().copied().filter(busy).collect();
         if self.watches(policy, pass) {
-            // The difference of an estimator and the one that remains without its control variate is the control variate.
+            // The difference of an estimator and the one that remains without its control variate is the control
+            // variate.
             let bases: Vec<Estimator> = estimators.iter().filter_map(|e| e.about().without_control).collect();
             for base in bases {
                 if !estimators.contains(&base) {

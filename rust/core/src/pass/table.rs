@@ -1,5 +1,5 @@
-//! Tables with one number per step that all trajectories share, such as γ^{t−1}. They are kept in blocks of eight with a
-//! power of two per block.
+//! Tables with one number per step that all trajectories share, such as γ^{t−1}. They are kept in blocks of eight with
+//! a power of two per block.
 
 use std::collections::BTreeMap;
 
@@ -64,8 +64,8 @@ impl StepTable {
         table
     }
 
-    /// Makes the table of γ^{t−1} for t = 1, …, steps. Each power is rounded only once, since products are computed with
-    /// twice the digits.
+    /// Makes the table of γ^{t−1} for t = 1, …, steps. Each power is rounded only once, since products are computed
+    /// with twice the digits.
     pub fn discounts(discount: f64, steps: usize) -> Self {
         let (mut power, mut error) = (Scaled::ONE, Scaled::ZERO);
         let gamma = Scaled::from(discount);
@@ -147,7 +147,8 @@ mod tests {
                         assert_eq!(table.scaled_block(b).0[j], entry);
                         assert!(!tame || Scaled::new(x, exponent) == entry, "{discount}, step {}", b * LANES + j);
                     }
-                    // The exponent is 0 while magnitudes are ordinary, and one exponent is used only if it fits all eight.
+                    // The exponent is 0 while magnitudes are ordinary, and one exponent is used only if it fits all
+                    // eight.
                     let (first, last) = (table.get(b * LANES), table.get(b * LANES + 7));
                     let spread = if last.is_zero() { 0 } else { first.exponent() - last.exponent() };
                     assert_eq!(tame, first.is_zero() || spread <= SPREAD);

@@ -49,9 +49,9 @@ impl Carry {
         self.mantissa == 0.0
     }
 
-    /// Writes ρ_{1:t} / 2^exponent to `out`, preceded by the value before the first step, and returns the number of blocks
-    /// done. Stops after the block in which the product leaves its range, or before one whose ratios are extreme. The
-    /// product that is carried on has only the first `steps` ratios; the rest is padding.
+    /// Writes ρ_{1:t} / 2^exponent to `out`, preceded by the value before the first step, and returns the number of
+    /// blocks done. Stops after the block in which the product leaves its range, or before one whose ratios are
+    /// extreme. The product that is carried on has only the first `steps` ratios; the rest is padding.
     #[inline(always)]
     pub fn cumulate<S: Simd>(&mut self, simd: S, rho: &impl Ratios, steps: usize, out: &mut Weights) -> usize {
         let blocks = rho.blocks();
@@ -129,9 +129,9 @@ fn in_range(carry: f64) -> bool {
     (exp2(-PLAIN)..=exp2(PLAIN)).contains(&carry) || carry == 0.0
 }
 
-/// Returns true if all products are in range and none is zero. Every product of ratios of the block is then a quotient of
-/// two of these, so none left the range of f64. The comparison of bits works because positive floats are ordered as their
-/// bits are.
+/// Returns true if all products are in range and none is zero. Every product of ratios of the block is then a quotient
+/// of two of these, so none left the range of f64. The comparison of bits works because positive floats are ordered as
+/// their bits are.
 #[inline(always)]
 fn ordinary(c: Block<f64>) -> bool {
     let (low, high) = (exp2(-PLAIN).to_bits(), exp2(PLAIN).to_bits());

@@ -2,9 +2,9 @@
 //!
 //!     "offpol" 00 04 | crc32 of the rest | stamp | state        (postcard)
 //!
-//! Decoding runs no code and trusts no length; bytes that do not fit are an error. The checksum finds accidental damage,
-//! the stamp finds states of another plan or pass, and [`crate::pass::fit`] checks that the parts of a state are consistent.
-//! None of these is a signature: whoever can write states can forge one with other numbers in it.
+//! Decoding runs no code and trusts no length; bytes that do not fit are an error. The checksum finds accidental
+//! damage, the stamp finds states of another plan or pass, and [`crate::pass::fit`] checks that the parts of a state
+//! are consistent. None of these is a signature: whoever can write states can forge one with other numbers in it.
 
 use serde::{Serialize, de::DeserializeOwned};
 

@@ -1,5 +1,5 @@
-//! The engine of a pass, which folds the rows of a trajectory into its running sums, and ended trajectories into the sums
-//! of the pass.
+//! The engine of a pass, which folds the rows of a trajectory into its running sums, and ended trajectories into the
+//! sums of the pass.
 
 mod terms;
 

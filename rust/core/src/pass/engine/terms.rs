@@ -1,4 +1,5 @@
-//! The rows of a trajectory as an estimator reads them: columns of the policy, tables over steps, and ways to add terms.
+//! The rows of a trajectory as an estimator reads them: columns of the policy, tables over steps, and ways to add
+//! terms.
 
 use std::cell::Cell;
 
@@ -36,8 +37,8 @@ pub(super) fn by_blocks(values: &[f64], from: usize) -> &[Eight] {
     values.get(from..).unwrap_or(&[]).as_chunks().0
 }
 
-/// Some rows of a trajectory, with their weights, columns and tables. The weights are in `piece`, or in `scaled` if they
-/// need wide floats.
+/// Some rows of a trajectory, with their weights, columns and tables. The weights are in `piece`, or in `scaled` if
+/// they need wide floats.
 pub struct Fold<'a> {
     pub(super) piece: &'a Piece<'a>,
     pub(super) scaled: Option<&'a [Scaled; LANES + 1]>,
@@ -83,8 +84,8 @@ impl<'a> Fold<'a> {
         self.get(self.policy.r_hat)
     }
 
-    /// Returns P̂/P of the transition from step t−1 to t, which is 0 at the first step. Only for estimators that read the
-    /// transition ratio.
+    /// Returns P̂/P of the transition from step t−1 to t, which is 0 at the first step. Only for estimators that read
+    /// the transition ratio.
     #[inline(always)]
     pub fn previous_ratio(&self) -> &'a [Eight] {
         by_blocks(self.previous_ratio, self.row)
