@@ -6,8 +6,8 @@ after H and
     step-is   U_t = B_t max(0, b + γU_{t+1}),             L_t = B_t min(0, a + γL_{t+1})
     dr        U_t = u_t + B_t max(0, b + γU_{t+1} − l_t),  L_t = l_t + B_t min(0, a + γL_{t+1} − u_t)
 
-An episode may end before H, and then its later rewards and Q̂ are 0. Every range is therefore widened to hold 0, unless
-all episodes have the same length (`fixed_length`).
+An episode may end before H, and then its later rewards and Q̂ are 0. The ranges of rewards, and of Q̂ after the first
+step, are therefore widened to hold 0, unless all episodes have the same length (`fixed_length`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Bounds:
     fixed_length: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse bounds that are not finite or not in order."""
+        """Refuse bounds that are not finite or not in order, and bounds on ratios that are negative."""
         for name, by_step in (("reward", False), ("q", True)):
             if getattr(self, name) is not None:
                 low, high = _read_pair(getattr(self, name), name, by_step)

@@ -81,8 +81,8 @@ def evaluate(
     log
         A Polars frame or lazy frame; a Parquet path, glob or folder, or a list of them; a pyarrow table, dataset or
         reader; a DuckDB relation; a pandas frame; any object with `__arrow_c_stream__`. Rows must be sorted by episode
-        and step, unless `order="any"`. A lazy frame is read by Polars, which holds at least one row group of a Parquet
-        file in memory; give the path of a file with large row groups instead.
+        and step, unless `order` or `dedupe` sorts them first. A lazy frame is read by Polars, which holds at least one
+        row group of a Parquet file in memory; give the path of a file with large row groups instead.
     discount
         γ, from 0 to 1.
     estimators
@@ -123,8 +123,8 @@ def evaluate(
     batch_rows
         The number of rows per batch where the log is streamed.
     passes
-        1 to read the log only once. Then `magic` and the standard errors of `step-wis` and `wdr` are missing, `dr-bsl`
-        needs `horizon`, and no weighted estimate is called reliable.
+        1 to read the log only once. Then `magic`, `is-truncated` and the standard errors of `step-wis` and `wdr` are
+        not available, `dr-bsl` needs `horizon`, and no weighted estimate is called reliable.
     diagnostics
         False to compute no diagnostics beyond the effective sample size. This is a little faster, and the verdict then
         rests on less.

@@ -19,7 +19,7 @@ The observed standard error of c̄ is c̄ √(1/ESS − 1/n), and the predicted 
 estimate, where γ is the skewness of what the trajectories add to it:
 
     fragile    One trajectory has more than 30% of the variance, or more than 8% and γ²/n is above 0.02: a t interval
-               of skewed values covers about γ²/(4n) less than it says (Hall 1992), that of symmetric values does not.
+               of skewed values covers about γ²/(4n) less than it says (Hall 1992); one of symmetric values does not.
                The weights may have infinite variance, k̂ > ½, and one trajectory has more than 5% of the variance.
                The share of one trajectory is not known, or no two trajectories differ, so that nothing tells the error.
                The rewards that truncated episodes lack can move it by more than ½ of its standard error, where 95%
@@ -48,7 +48,7 @@ from offpolicy.evaluation.estimators import describe
 ENOUGH, FRAGILE_BELOW, UNUSABLE_BELOW = 100, 30, 10
 #: The predicted γ²/n of weights above which they are fragile, in general and for estimators that weight whole returns.
 FAR, FAR_WHOLE = 1, 0.25
-#: How many times the predicted effective sample size the observed one may be.
+#: The largest ratio of the observed to the predicted effective sample size that is not fragile.
 LACKING = 1.5
 #: A log of at least `FEWEST` episodes whose effective sample size is this share of them is not fragile for being small.
 FEWEST, NEARLY_EQUAL = 20, 0.9

@@ -6,7 +6,7 @@
 //!
 //!     DR = Σ_t γ^{t−1} [ ρ_{1:t−1} V̂(s_t) + ρ_{1:t} (r_t − Q̂(s_t, a_t)) ]
 //!
-//! Unbiased for any Q̂ fitted on other trajectories (Theorem 1). Q̂ = 0 gives step-wise IS.
+//! It is unbiased for any Q̂ that was fitted to other trajectories (Theorem 1). Q̂ = 0 gives step-wise IS.
 
 use std::ops;
 

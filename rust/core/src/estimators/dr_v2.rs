@@ -1,4 +1,4 @@
-//! DR-v2, Jiang & Li (2016), eq. (12), for models with good transitions:
+//! The estimator DR-v2, Jiang & Li (2016), eq. (12), for models with good transitions:
 //!
 //!     X_t = V̂(s_t) + ρ_t (r_t + γ X_{t+1} − R̂(s_t, a_t) − γ V̂(s_{t+1}) p_t),    p_t = P̂/P of the transition t → t+1
 //!

@@ -1,6 +1,6 @@
-//! A bound on how far the missing rewards of truncated trajectories can move an estimate. Suppose that trajectories
-//! that were cut off after L < H steps with the weight c_L had gone on to the horizon, and had earned at each step the
-//! mean m of the log's best step. They would have added
+//! The bias that the missing rewards of truncated trajectories can cause. Suppose that trajectories that were cut off
+//! after L < H steps with the weight c_L had gone on to the horizon, and had earned at each step as much as the log's
+//! best step earns on average. They would have added
 //!
 //!     m · Σ_i c_L Σ_{t=L+1}^{H} γ^{t−1} / Σ_i c_H,    m = max_t Σ_i c_t |r_t| / Σ_i c_t
 //!
@@ -19,7 +19,7 @@ use crate::pass::accumulators::PolicySums;
 use crate::pass::fold::Term;
 use crate::pass::plan::Plan;
 
-/// The sums of one policy that the bound needs, kept if truncated trajectories are accepted.
+/// The sums of one policy from which the bias is computed, kept if truncated trajectories are accepted.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct CutOff {
     /// Σ c_L of the trajectories that were cut off, by L.
@@ -42,7 +42,7 @@ impl CutOff {
         self.reward.merge(other.reward);
     }
 
-    /// Returns the bound on what the missing rewards add, which is 0 if no trajectory was cut off before H.
+    /// Returns the bias, which is 0 if no trajectory was cut off before H.
     pub fn bias(&self, plan: &Plan, sums: &PolicySums, longest: u64) -> f64 {
         let horizon = plan.horizon.unwrap_or(longest);
         let total = sums.weights().total().value();

@@ -1,5 +1,4 @@
-//! The sources of ρ_t, which is computed for eight rows at a time. It is a quotient, a logged column, or that of a
-//! mixture:
+//! The sources of ρ_t, which is computed for eight rows at a time: probabilities, a logged column, or a mixture.
 //!
 //!     ρ_t = π1(a_t|s_t) / π0(a_t|s_t),    or as logged,    or (1−α) ρ_t + α
 

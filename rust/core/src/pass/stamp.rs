@@ -1,4 +1,5 @@
-//! The stamp of a state, by which a state is accepted only for the plan, the pass and the log that it was made for.
+//! The stamp and the extents of a state, by which it is accepted only for the plan, the pass and the rows of the log
+//! that it was made for.
 
 use serde::{Deserialize, Serialize};
 
