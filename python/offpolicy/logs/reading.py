@@ -53,15 +53,17 @@ class Reading:
 
 @dataclass
 class Recount:
-    """The same of what another reader than the core has read, as far as that is cheap: rows, and numbers as they are.
+    """The same of what another reader than the core has read, as far as that is cheap: counts, and numbers as they are.
 
     >>> recount = Recount()
     >>> recount.add(pl.DataFrame({"reward": [1.0, 2.0], "step": [0, 1]}))
-    >>> recount.rows, list(recount.columns)
-    (2, ['reward'])
+    >>> recount.add_episodes(pl.Series([7, 7, 8]))
+    >>> recount.rows, recount.episodes, list(recount.columns)
+    (2, 2, ['reward'])
     """
 
     rows: int = 0
+    episodes: int = 0
     columns: dict[str, int] = field(default_factory=dict)
 
     def add(self, frame: pl.DataFrame) -> None:
@@ -72,9 +74,13 @@ class Recount:
                 bits = int(column.to_numpy().view(np.uint64).sum(dtype=np.uint64))
                 self.columns[column.name] = (self.columns.get(column.name, 0) + bits) % 2**64
 
+    def add_episodes(self, ids: pl.Series) -> None:
+        """Add the episodes of rows in order, of which no other frame has any."""
+        self.episodes += ids.rle().len()
+
     def check(self, first: Reading, name: str) -> None:
         """Refuse a log of which the first pass has read something else."""
-        first.check(replace(first, rows=self.rows, columns=self.columns), name)
+        first.check(replace(first, episodes=self.episodes, rows=self.rows, columns=self.columns), name)
 
 
 @contextmanager

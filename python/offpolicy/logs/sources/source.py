@@ -107,6 +107,10 @@ class Source(ABC):
         """A number that marks the parts of this log where it has no files to know them by."""
         return randbits(64)
 
+    def check_complete(self, rows: int) -> None:
+        """Refuse a first reading of so many rows that ended early, where the source can tell."""
+        return
+
     def check_unchanged(self) -> None:
         """Refuse files that are not what they were when the log was opened; other logs have none."""
         return
