@@ -123,7 +123,7 @@ pub struct About {
     pub without_control: Option<Estimator>,
     /// The estimator that adds the constant `baseline` to it as a control variate.
     pub with_baseline: Option<Estimator>,
-    /// What the value of a trajectory is made of, for its bounds.
+    /// What the value of a trajectory is made of, from which its bounds follow.
     pub range: Range,
     /// The sums per step that it needs from the first pass.
     pub step_sums: &'static [StepSum],
