@@ -78,7 +78,7 @@ def _by_cluster(estimate: Estimate, samples: Samples) -> Estimate:
 def with_estimated_behavior(
     estimates: Sequence[Estimate], samples: Samples, log: ScoredLog | None, passes: int
 ) -> tuple[tuple[Estimate, ...], str]:
-    """Return the estimates, with standard errors that account for the estimation of π0 if possible, and a note on it."""
+    """Return the estimates with standard errors that account for the estimation of π0 if possible, and a note on it."""
     with_error = [e for e in estimates if e.std_error is not None and not describe(e.estimator).blended]
     weighted = [e for e in with_error if _scored(e, samples)]
     start = f"the behaviour probabilities were estimated (column {ESTIMATED!r})"
