@@ -1,4 +1,4 @@
-"""Arguments that make no sense: of the wrong type, shape or size, not known by that name, or not to be had together."""
+"""Arguments that are not valid: of the wrong type, shape or size, with an unknown name, or in contradiction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cross_fit, improve and compare refuse."""
+"""Arguments and results that cross_fit, improve and compare refuse."""
 
 from __future__ import annotations
 

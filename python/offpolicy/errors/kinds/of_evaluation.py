@@ -1,4 +1,4 @@
-"""What cannot be evaluated: bounds that contradict themselves, results that are not there, too little memory."""
+"""Evaluations that cannot be done: contradictory bounds, results that do not exist, too little memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that cannot be fitted or asked, grids that are too fine, annotations that do not fit."""
+"""Models that cannot be fitted or queried, grids that are too fine, annotations that do not fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plugins that are not there, are broken, or give what they must not; parameters of what they bring."""
+"""Plugins that are not installed, are broken or return something invalid, and parameters of what they provide."""
 
 from __future__ import annotations
 

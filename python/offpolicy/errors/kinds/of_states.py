@@ -1,4 +1,4 @@
-"""What comes from other processes or earlier times and cannot be used, and faults of the package itself."""
+"""States and sketches from other processes or versions that cannot be used, and faults of the package itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small problems that are solved exactly: arrays that are no MDP, policies without support, sizes without bound."""
+"""Problems that cannot be solved exactly: arrays that are not an MDP, policies without support, too many states."""
 
 from __future__ import annotations
 
