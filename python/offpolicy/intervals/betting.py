@@ -164,7 +164,8 @@ def rejected_below(
     enough, parts = math.log(1 / delta), np.arange(1, points + 1) / (points + 1)
     close = CLOSE * high
     while high - low > close:
-        m = low + (high - low) * parts rejected = int(np.append(log_capital(m) >= enough, False).argmin()) # how many
-        are rejected before the first that is not edges = (low, *m.tolist(), high) low, high = edges[rejected],
-        edges[rejected + 1]
+        m = low + (high - low) * parts
+        rejected = int(np.append(log_capital(m) >= enough, False).argmin())  # the number before the first that is not
+        edges = (low, *m.tolist(), high)
+        low, high = edges[rejected], edges[rejected + 1]
     return low
