@@ -107,7 +107,7 @@ def compare(
         The constant c of `dr-bsl`.
     truth, truth_episodes
         The values of the policies, if they are known. Otherwise they are the domain's `value(policy)` if it has that,
-        or the mean return of this many episodes, whose error is subtracted.
+        or the mean return of this many episodes; what the error of this mean adds to the RMSE is subtracted.
     seed, workers
         The same seed gives the same numbers for any number of processes. With several processes, functions must be
         defined in a module, and a script must do its work under `if __name__ == "__main__":`.

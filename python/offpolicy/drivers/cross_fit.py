@@ -122,9 +122,9 @@ def cross_fit(
         P̂ (`transition_probability`); the notes say whether they do. If they do not, or with False, P̂/P = 1 is taken,
         with less variance and a bias of up to εV_max Σγ^t (Proposition 1).
     behavior
-        None to take the probabilities of the log. Otherwise they are estimated, those of a fold from the other folds:
-        `"counts"` counts in the domain's grid, an `op.Grid` in that grid, and a classifier has `fit` and
-        `predict_proba`. The result says so.
+        None to take the probabilities of the log. Otherwise they are estimated, those of a fold from the other folds,
+        and the result says so. Give `"counts"` to count in the domain's grid, an `op.Grid` to count in that grid, or a
+        classifier with `fit` and `predict_proba`.
     smoothing
         α of the estimated probabilities, as in `estimate_behavior`.
     discount, horizon
@@ -139,7 +139,7 @@ def cross_fit(
     confidence, interval, bounds, baseline, order, truncation, threads, continuing
         As in `evaluate`. If bounds are not given, the domain's range of rewards is taken.
     progress
-        A function that is called with the number of folds done so far and the number of all.
+        A function that is called with the number of folds done so far and the number of all folds.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def cross_fit(
         if estimated is not None:
             split_log.estimated(behavior_columns(split_log.whole, setting, parts.of, parts.count, **estimated))
         into = {name: PolicyColumns.named(str(number)) for number, name in enumerate(policies)}
-        # With P̂/P, r_hat may hold Q̂ instead of R̂, which a bootstrap of truncated episodes needs; it leaves dr-v2 out.
+        # A bootstrap of truncated episodes leaves dr-v2 out and needs R̂, but with P̂/P the column r_hat may hold Q̂.
         ratio = RatioOfFolds(setting, wanted, transition_ratio and truncation != "bootstrap")
         annotated = _annotated(split_log, chosen, policies, into, fit, ratio, threads, progress)
     estimate = partial(

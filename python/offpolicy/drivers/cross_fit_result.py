@@ -106,9 +106,9 @@ class PooledEstimate(Estimate):
         return replace(pooled, reason=vacuous)
 
     def sketch(self, bounds: Bounds | None = None, side: str = "lower", by: str = "rewards") -> Sketch:
-        """Return a sketch as `Estimate.sketch` does, and refuse values by the models of several folds.
+        """Return a sketch as `Estimate.sketch` does, and refuse an estimator with a model.
 
-        Such values are not independent.
+        Its values come from the models of several folds and are not independent.
         """
         if self._modelled:
             raise several_models(estimator=self.estimator)

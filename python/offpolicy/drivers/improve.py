@@ -123,7 +123,8 @@ def improve(
         Whether `dr-v2` gets P̂/P if domain and model know them, as in `cross_fit`.
     behavior, smoothing
         None to take the probabilities of the log; otherwise how they are estimated, as in `cross_fit`. Here the
-        episodes are in two parts, and those of each part are estimated from the other. The result says so.
+        episodes are put into two parts, and the probabilities of each part are estimated from the other part. The
+        result says so.
     discount, horizon
         Those of the domain by default.
     columns
@@ -134,8 +135,8 @@ def improve(
     baseline, order, truncation, threads
         As in `evaluate`.
     progress
-        A function that is called with the number of candidates evaluated so far and that of all, None until it is
-        known.
+        A function that is called with the number of candidates evaluated so far and the number of all candidates,
+        which is None until it is known.
 
     Examples
     --------

@@ -242,7 +242,7 @@ class Scoring:
         return evaluate(annotated.log, estimators=estimators, policies=policies, paired=True, **settings)
 
     def _values(self, sides: Sides, candidates: list[Candidate]) -> list[ValueModel]:
-        """Return Q̂ of each candidate, by its own model of D_train or by one fitted for all candidates without."""
+        """Return Q̂ of each candidate, by its own model of D_train or by one fitted for all that have no model."""
         if any(candidate.model is None for candidate in candidates):
             fitted = sides.fit(read_fitter(self.fitter))
         models = [fitted if candidate.model is None else candidate.model for candidate in candidates]

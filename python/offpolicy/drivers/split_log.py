@@ -130,7 +130,7 @@ class Parts:
 
 
 class SplitLog:
-    """A log in which every row has its part."""
+    """A log in which every row belongs to a part."""
 
     def __init__(
         self, source: Source, columns: Columns, domain: Setting, parts: Parts, beside: Sequence[str] = ()

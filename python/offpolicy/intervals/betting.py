@@ -165,7 +165,7 @@ def rejected_below(
     close = CLOSE * high
     while high - low > close:
         m = low + (high - low) * parts
-        rejected = int(np.append(log_capital(m) >= enough, False).argmin())  # the number before the first that is not
+        rejected = int(np.append(log_capital(m) >= enough, False).argmin())  # how many of the first m are rejected
         edges = (low, *m.tolist(), high)
         low, high = edges[rejected], edges[rejected + 1]
     return low

@@ -1,15 +1,15 @@
 """The bootstrap over trajectories, heuristic: the spread of the estimate over resamples of the log.
 
-    bootstrap       [θ_(k), θ_(B+1−k)],  k = ⌊(B + 1) δ/2⌋        percentiles: of B sorted replicates
-    bootstrap-bca   the same with Φ(z_0 + (z_0 + z)/(1 − a (z_0 + z))) in the place of δ/2, z = Φ⁻¹(δ/2)
+    bootstrap       [θ_(k), θ_(B+1−k)],  k = ⌊(B + 1) δ/2⌋        percentiles of B sorted replicates
+    bootstrap-bca   the same with Φ(z_0 + (z_0 + z)/(1 − a (z_0 + z))) instead of δ/2, z = Φ⁻¹(δ/2)
                     z_0 = Φ⁻¹(share of replicates below θ),  a = Σψ³ / (6 (Σψ²)^{3/2}): bias and acceleration
 
 with the influence ψ of each trajectory. A resample in which no trajectory has weight has no estimate: it counts as −∞
-for the lower end and +∞ for the upper end, so that many of them make the interval withheld. Nothing is guaranteed for a
-finite sample: if a few weights dominate, the resamples contain as little of the other trajectories as the log. If
-episodes come in clusters, whole clusters are resampled and ψ is that of a cluster. If no resample differs from the
-estimate, there is no interval. Resamples are computed from rounded columns (`replicates`); an end that lies on the
-wrong side of the estimate by no more than that rounding is set to the estimate.
+for the lower end and +∞ for the upper end, and the interval is withheld if there are many of them. Nothing is
+guaranteed for a finite sample: if a few weights dominate, the resamples know as little about all other trajectories as
+the log. If episodes come in clusters, whole clusters are resampled and ψ is that of a cluster. If no resample differs
+from the estimate, there is no interval. Resamples are computed from rounded columns (`replicates`); an end that lies on
+the wrong side of the estimate by no more than that rounding is set to the estimate.
 
 The cost of B replicates of n trajectories with k columns is proportional to B·n·k.
 

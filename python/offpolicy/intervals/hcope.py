@@ -5,8 +5,8 @@
 The double sum over pairs is 2 n (n−1) s²: this is Maurer and Pontil's bound (`bernstein`) on [0, c], and cutting off
 only lowers the mean. c must not depend on the trajectories that it cuts off. It is therefore chosen on a pre-sample,
 the first two of the 40 rounds, which are 5% of the trajectories by a hash of their ids. The bound is computed from the
-n others. Each x of the pre-sample is tried as c, and the one is taken that would maximise the bound for n trajectories
-with the ȳ and s² of the pre-sample.
+n others. Each x of the pre-sample is tried as c. The one that would give the highest bound for n trajectories with the
+ȳ and s² of the pre-sample is taken.
 
 The method bounds from below only, as published; a bound below 0 is replaced by 0.
 

@@ -59,7 +59,7 @@ LARGEST, LEAST = 1e140, 1e-140
 
 @dataclass(frozen=True)
 class SixSums:
-    """n, Σc, Σc², Σx, Σxc, Σx².
+    """The six sums n, Σc, Σc², Σx, Σxc and Σx².
 
     >>> import numpy as np
     >>> from offpolicy.intervals.likelihood import SixSums

@@ -1,12 +1,12 @@
 """Intervals by the limit law of the estimate, asymptotic:
 
     x̄ ∓ q · SE        q the quantile 1 − δ/2 of the normal law, or of Student's t with n − 1 degrees
-                          of freedom; with clusters one less than these, with an estimated π0 fewer (`std_errors`)
+                          of freedom; G − 1 with G clusters, and fewer with an estimated π0 (`std_errors`)
 
 For the weighted estimators, SE comes from influence functions and is too small in a small sample. There `t` leaves out
-trajectories one by one (`leave_one_out`) to find SE and its degrees of freedom. It takes the larger of both standard
-errors; `factor` says by how much that is larger. An interval narrower than the rounding of its own arithmetic is
-widened to it (δ of `rounding`).
+trajectories one by one (`leave_one_out`), which gives another SE and its degrees of freedom. The larger SE is taken;
+`factor` is its ratio to the first one. An interval narrower than the rounding of its own arithmetic is widened to that
+rounding (δ of `rounding`).
 """
 
 from __future__ import annotations

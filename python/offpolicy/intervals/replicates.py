@@ -42,7 +42,7 @@ class Quanta:
 
     @classmethod
     def of(cls, blocks: Iterable[Block], n: int) -> Quanta:
-        """Return the units for columns with these largest entries."""
+        """Return the units that follow from the largest entry of each column."""
         largest = np.max([np.abs(columns).max(axis=0) for _, columns in blocks], axis=0)
         if not np.isfinite(largest).all():
             raise WithheldError("the product of so many ratios is beyond the range of f64")

@@ -103,7 +103,7 @@ class Request:
         return Ends(low, high, assumptions)
 
     def given(self) -> Bounds:
-        """Return the given bounds, and withhold the interval if they are missing or may not hold for a trajectory."""
+        """Return the given bounds, and withhold the interval if they are missing or not certain to hold."""
         if self.bounds is None:
             raise WithheldError(
                 phrase(

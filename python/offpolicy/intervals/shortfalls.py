@@ -15,7 +15,7 @@ from offpolicy.evaluation.estimators import describe
 from offpolicy.intervals.request import Ends, Request
 
 SIZES = (0, 10, 30, 100, 300, 1000)
-#: The shortfall, in points of percent below the level, that needs no caution.
+#: The shortfall in percentage points that needs no caution, and the level of the measured intervals.
 ALLOWED, LEVEL = 2, 95
 WHERE = "docs/results/intervals/small-samples.md"
 #: Weights count as nearly equal, unlike those measured, if the effective sample size is this share of the episodes.

@@ -157,7 +157,7 @@ def _is_id(dtype: pl.DataType) -> bool:
 def _by_episode(source: Source, episode: str, names: Sequence[str]) -> tuple[pl.DataFrame, pl.Schema]:
     """Return each episode's least and largest value and number of nulls in the named columns, and the columns' types.
 
-    Columns that cannot be ids are left out of the first.
+    A column that cannot be an id has a type, but no values.
     """
 
     def read(go_on: Callable[[], None]) -> tuple[pl.DataFrame, pl.Schema]:

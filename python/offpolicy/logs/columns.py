@@ -28,13 +28,13 @@ SCORE = "behavior_score"
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of the log's columns. A log need not have the columns whose names are left at their defaults.
+    """The names of the log's columns. A column that keeps its default name may be absent, unless it is needed.
 
     `terminal` and `truncated` tell how episodes end, by the rule of `offpolicy.logs.endings`. If the log has a column
     of that name that means something else, set the name to None, and the column is not read.
 
-    `behavior_logprob` and `target_logprob` are natural logarithms of the probabilities, read where the log has no
-    `behavior_prob` or `target_prob`, or where they are named here.
+    `behavior_logprob` and `target_logprob` are natural logarithms of the probabilities. They are read if the log has no
+    `behavior_prob` or `target_prob`, or if they are named here.
 
     >>> import offpolicy as op
     >>> log = op.demo_log(episodes=50).rename({"reward": "gain"})
@@ -102,7 +102,7 @@ class Columns:
         return self.with_estimates(available).behavior_prob in available
 
     def find(self, role: str, available: Collection[str]) -> str | None:
-        """Return the name of a column, or None if the log lacks it; refuse a name that the user chose and it lacks."""
+        """Return the name of a column, or None if the log lacks it; a name that the user chose must be in the log."""
         name: str | None = getattr(self, role)
         if name is None or name in available:
             return name

@@ -84,7 +84,7 @@ class ProblemKind:
         return self.line("python")
 
     def line(self, words: Words) -> str:
-        """Return the same in the words of Python or of the command line."""
+        """Return the text of `__str__` in the words of Python or of the command line."""
         problems = f"{self.problems:,} problem{'' if self.problems == 1 else 's'}"
         return f"{problems}{self.extent}: {in_words(self.message, words)} [{self.kind}]"
 

@@ -33,7 +33,7 @@ from offpolicy.protocols import Floats
 
 Made = TypeVar("Made")
 
-#: Rows of the log read at a time, and numbers of a padded block.
+#: How many rows of the log are read at a time, and how many numbers a padded block may have.
 ROWS = 1 << 18
 NUMBERS = 1 << 20
 _RATIO = "__offpolicy_ratio__"

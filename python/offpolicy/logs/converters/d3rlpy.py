@@ -103,7 +103,7 @@ def _episode(episode: Any, who: str, behavior_prob: str | None) -> dict[str, Arr
     if not steps:
         raise episode_without_steps(who=who)
     observed = entry(episode, "observations", who)
-    parts = tuple(observed) if isinstance(observed, list) else observed  # several arrays
+    parts = tuple(observed) if isinstance(observed, list) else observed  # a list of arrays
     (ended,) = flags_of([entry(episode, "terminated", who)], f"{who}: terminated", 1)
     return {
         **states_of(parts, f"{who}: observations", steps),

@@ -142,7 +142,7 @@ class ParquetSource(Source):
         return error
 
     def check_unchanged(self) -> None:
-        """Refuse files that are not what they were when the log was opened."""
+        """Refuse files that have changed since the log was opened."""
         for path, identity in zip(self.paths, self.identities, strict=True):
             _core.check_unchanged(path, identity.described())
 

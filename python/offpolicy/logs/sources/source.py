@@ -97,7 +97,7 @@ class Source(ABC):
         return False
 
     def reopened(self) -> Any:
-        """Return the log in the form that can be read again and again fastest."""
+        """Return the log in the form that is fastest to read again."""
         return self.lazy()
 
     @property
