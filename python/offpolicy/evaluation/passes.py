@@ -92,6 +92,8 @@ class Scanner:
         reading = Reading.of(whole)
         if self.reading is not None:
             self.reading.check(reading, self.source.name)
+        else:
+            self.source.check_complete(reading.rows)
         self.reading = self.reading or reading
         return whole
 

@@ -53,15 +53,17 @@ class Reading:
 
 @dataclass
 class Recount:
-    """The same summary for a reading outside the core, as far as it is cheap: the rows, and the bits of float columns.
+    """The same summary for a reading outside the core, as far as it is cheap: counts, and the bits of float columns.
 
     >>> recount = Recount()
     >>> recount.add(pl.DataFrame({"reward": [1.0, 2.0], "step": [0, 1]}))
-    >>> recount.rows, list(recount.columns)
-    (2, ['reward'])
+    >>> recount.add_episodes(pl.Series([7, 7, 8]))
+    >>> recount.rows, recount.episodes, list(recount.columns)
+    (2, 2, ['reward'])
     """
 
     rows: int = 0
+    episodes: int = 0
     columns: dict[str, int] = field(default_factory=dict)
 
     def add(self, frame: pl.DataFrame) -> None:
@@ -72,9 +74,13 @@ class Recount:
                 bits = int(column.to_numpy().view(np.uint64).sum(dtype=np.uint64))
                 self.columns[column.name] = (self.columns.get(column.name, 0) + bits) % 2**64
 
+    def add_episodes(self, ids: pl.Series) -> None:
+        """Add the episodes of sorted rows; no other frame may have rows of them."""
+        self.episodes += ids.rle().len()
+
     def check(self, first: Reading, name: str) -> None:
         """Refuse a log that has changed since the first pass."""
-        first.check(replace(first, rows=self.rows, columns=self.columns), name)
+        first.check(replace(first, episodes=self.episodes, rows=self.rows, columns=self.columns), name)
 
 
 @contextmanager

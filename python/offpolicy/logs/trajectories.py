@@ -140,10 +140,16 @@ class Samples:
                     ids = frame[key]
                     outer = (ids == ids[0]) | (ids == ids[-1]) | self.crossing.among(ids)
                     waiting.append(frame.filter(outer))
-                    yield frame.filter(~outer)
+                    whole = frame.filter(~outer)
+                    recount.add_episodes(whole[key])
+                    yield whole
+        last = pl.concat(waiting, how="vertical_relaxed").sort(keys) if waiting else None
+        if last is not None:
+            recount.add_episodes(last[key])
         if self.reading is not None:
             recount.check(self.reading, self.source.name)
-        yield pl.concat(waiting, how="vertical_relaxed").sort(keys)
+        if last is not None:
+            yield last
 
     def _padded(self, frame: pl.DataFrame, names: dict[str, str], horizon: int | None) -> Iterator[Steps]:
         runs = frame[self.plan.columns.episode].rle().struct.unnest()

@@ -12,7 +12,7 @@ from offpolicy import _core
 from offpolicy._util import polars_calls
 from offpolicy._util.forked import check_not_forked
 from offpolicy.errors import OffPolicyError, UnreadableError
-from offpolicy.errors.kinds.of_files import unreadable_file
+from offpolicy.errors.kinds.of_files import changed_log, unreadable_file
 from offpolicy.logs.sources.source import Source
 from offpolicy.logs.tasks import FrameTask, Progress, Task
 
@@ -59,6 +59,18 @@ class StreamSource(Source):
         """Yield the batches of the query."""
         with self.unchanged():
             yield from polars_calls.batches(self._selected(names), rows)
+
+    def check_complete(self, rows: int) -> None:
+        """Refuse a reading that ended before the last row.
+
+        Where a file becomes shorter after Polars has read its footer, threads of Polars panic, and its stream ends as
+        if it were complete. Polars counts the rows where that needs no more than footers and columns of filters.
+        """
+        with polars_calls.reading(self.query), naming(self.query):
+            counted = polars_calls.cheap_count(self.query)
+        if counted not in (None, rows):
+            why = f"{rows} rows of it could be read, and Polars counts {counted}"
+            raise changed_log(file=polars_calls.query_name(self.query), why=why)
 
     def lazy(self) -> pl.LazyFrame:
         """Return the query itself."""

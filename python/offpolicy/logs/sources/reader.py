@@ -34,6 +34,9 @@ class ReaderSource(StreamSource):
             return cls("dataset", list(log.schema.names), lambda names: log.scanner(columns=names).to_reader())
         return _spool(log) if hasattr(log, "__arrow_c_stream__") else None
 
+    def check_complete(self, rows: int) -> None:
+        """Nothing: a maker of streams says itself when one breaks off."""
+
     def scan(
         self, job: _core.Job, names: list[str], threads: int, batch_rows: int | None, progress: Progress
     ) -> _core.Partial:

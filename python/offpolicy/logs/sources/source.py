@@ -110,6 +110,10 @@ class Source(ABC):
         """A random number that identifies the parts of this log if it has no files."""
         return randbits(64)
 
+    def check_complete(self, rows: int) -> None:
+        """Refuse a first reading of so many rows that ended early, where the source can tell."""
+        return
+
     def check_unchanged(self) -> None:
         """Refuse files that have changed since the log was opened; logs without files pass."""
         return
