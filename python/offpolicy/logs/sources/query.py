@@ -63,8 +63,8 @@ class StreamSource(Source):
     def check_complete(self, rows: int) -> None:
         """Refuse a reading that ended before the last row.
 
-        Where a file becomes shorter after Polars has read its footer, threads of Polars panic, and its stream ends as
-        if it were complete. Polars counts the rows where that needs no more than footers and columns of filters.
+        If a file becomes shorter after Polars has read its footer, threads of Polars panic, and its stream ends as if
+        it were complete. Polars counts the rows, if that needs only footers and the columns of filters.
         """
         with polars_calls.reading(self.query), naming(self.query):
             counted = polars_calls.cheap_count(self.query)

@@ -35,7 +35,7 @@ class ReaderSource(StreamSource):
         return _spool(log) if hasattr(log, "__arrow_c_stream__") else None
 
     def check_complete(self, rows: int) -> None:
-        """Nothing: a maker of streams says itself when one breaks off."""
+        """Do nothing, since an Arrow stream reports an error if it breaks off."""
 
     def scan(
         self, job: _core.Job, names: list[str], threads: int, batch_rows: int | None, progress: Progress

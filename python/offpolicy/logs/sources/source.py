@@ -111,7 +111,7 @@ class Source(ABC):
         return randbits(64)
 
     def check_complete(self, rows: int) -> None:
-        """Refuse a first reading of so many rows that ended early, where the source can tell."""
+        """Refuse a first reading of this many rows if the source can tell that it ended early."""
         return
 
     def check_unchanged(self) -> None:
