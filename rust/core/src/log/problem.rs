@@ -212,6 +212,19 @@ impl Problems {
         tally.others += count;
     }
 
+    /// Counts further problems of a kind, each in a row of its own, in the given episodes, without keeping them.
+    pub fn more_of<'a>(&mut self, kind: Kind, count: u64, episodes: impl Iterator<Item = &'a Id>) {
+        if count == 0 {
+            return;
+        }
+        self.found += count;
+        let tally = self.kinds.entry(kind).or_default();
+        tally.problems += count;
+        tally.rows += count;
+        tally.hashes.extend(episodes.map(hash));
+        tally.bound();
+    }
+
     /// Returns true if there are no problems.
     pub fn is_empty(&self) -> bool {
         self.found == 0

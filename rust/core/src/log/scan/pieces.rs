@@ -102,13 +102,13 @@ impl Scan {
     /// Reports pieces whose neighbours were not looked for. Pieces that are not kept count under the kind of the last
     /// one kept.
     pub(super) fn report_pieces(&mut self) {
-        let Pieces { first, count, .. } = self.partial.pieces.clone();
+        let Pieces { first, count, ids, .. } = self.partial.pieces.clone();
         let mut rest = count - first.len() as u64;
         for (place, id, step) in first.into_iter().rev() {
             let found = self.partial.ids.contains(&id);
             let kind = if self.readable(found) { Kind::Reappears } else { Kind::FirstStep };
             self.problem(kind, Some(place), Some(&id), Some(step), Some(("step", step.to_string())));
-            self.partial.problems.more(kind, std::mem::take(&mut rest));
+            self.partial.problems.more_of(kind, std::mem::take(&mut rest), ids.iter());
         }
     }
 }
