@@ -30,9 +30,9 @@ to n = 12 and in random samples above:
     likelihood  94.9  80.8  79.0  90.3  93.4
     t           88.8  94.3  95.2  94.6  95.1
 
-For 80% intervals the numbers are 63.6 for n = 8 and 72.8 for n = 12 (`t`: 79.9 and 81.8), for 50% intervals 47.8 for
-n = 8 (`t`: 48.7). A sample in which the interval is withheld counts as held; this includes every sample in which no two
-trajectories differ.
+For 80% intervals the numbers are 63.6 for n = 8 and 72.8 for n = 12 (`t`: 79.9 and 81.8); for 50% intervals they are
+47.8 for n = 8 (48.7). A sample in which the interval is withheld counts as held; this includes every sample in which no
+two trajectories differ.
 
 Karampatziakis, Langford & Mineiro, "Empirical likelihood for contextual bandits" (NeurIPS 2020); Baggerly,
 "Empirical likelihood as a goodness-of-fit measure" (Biometrika 1998).
