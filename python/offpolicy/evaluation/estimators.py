@@ -226,8 +226,5 @@ def check_ids(ids: str | Iterable[str]) -> list[str]:
 
 #: The estimator of the behaviour policy's own value.
 (RETURNS,) = (about.id for about in _core.estimators() if about.of_behavior)
-#: The estimators of the core, and some of their traits by id.
-ESTIMATORS = tuple(about.id for about in _core.estimators())
-NEEDS = {about.id: tuple(about.needs) for about in _core.estimators()}
+#: The estimators of the core that are ratios of sums over trajectories, or blends of such.
 WEIGHTED = frozenset(about.id for about in _core.estimators() if about.weighted)
-BLENDED = frozenset(about.id for about in _core.estimators() if about.blended)

@@ -33,7 +33,7 @@ from offpolicy.errors.kinds.of_plugins import (
     wrong_answer_of_hook,
 )
 from offpolicy.evaluation import from_plugins
-from offpolicy.evaluation.estimators import ESTIMATORS
+from offpolicy.evaluation.estimators import named
 from offpolicy.evaluation.from_plugins import FromPlugin
 from offpolicy.experiments.experiment import Study
 from offpolicy.protocols import Domain, Generator, ModelFitter
@@ -60,7 +60,7 @@ MEMBERS = {
     "offpolicy_intervals": ("ends",),
 }
 #: Names that are ours, which no plugin can bring.
-OWN: dict[str, Sequence[str]] = {"offpolicy_estimators": ESTIMATORS, "offpolicy_intervals": intervals.CHOICES}
+OWN: dict[str, Sequence[str]] = {"offpolicy_estimators": named(), "offpolicy_intervals": intervals.CHOICES}
 
 
 @dataclass

@@ -61,7 +61,6 @@ from offpolicy.intervals.rounding import no_spread
 __all__ = [
     "CHOICES",
     "METHODS",
-    "SIDES",
     "Ends",
     "Interval",
     "Method",

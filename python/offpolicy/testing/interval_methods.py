@@ -14,6 +14,7 @@ from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.evaluate import evaluate
 from offpolicy.intervals import Interval, Method, Request
+from offpolicy.intervals.result import SIDES
 from offpolicy.testing.enumeration import DISCOUNT, HIGHEST, HORIZON, LOWEST, PI0, PI1, enumeration
 from offpolicy.testing.faults import Faults
 
@@ -102,7 +103,7 @@ def _has_ends(faults: Faults, method: Method, estimate: Estimate) -> bool:
 
 
 def _sides(method: Method) -> tuple[str, ...]:
-    return intervals.SIDES if method.only is None else (method.only,)
+    return SIDES if method.only is None else (method.only,)
 
 
 def _is_monotone(faults: Faults, method: Method, estimate: Estimate) -> None:

@@ -24,7 +24,6 @@ CLASSES = {name for name, value in vars(errors).items() if isinstance(value, typ
 #: Calls of a class of errors outside the catalogue, by file, with the reason.
 REVIEWED = {
     "annotation/annotate.py": {"OffPolicyError"},  # Polars makes an error anew from its class and text alone
-    "logs/sources.py": {"OffPolicyError"},  # an error again, with the name of a file in the place of its path
 }
 #: Classes whose arguments are data already: problems of rows.
 OF_DATA = {"BadLogError"}
@@ -100,7 +99,7 @@ def test_no_module_words_an_error_of_its_own():
         for name, _ in calls(path):
             if name in CLASSES - OF_DATA:
                 found.setdefault(str(path.relative_to(PACKAGE)), set()).add(name)
-    assert {file: names for file, names in found.items() if not names <= REVIEWED.get(file, set())} == {}
+    assert found == REVIEWED
 
 
 def test_every_raise_gives_the_parameters_of_its_kind():

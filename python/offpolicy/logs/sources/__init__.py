@@ -16,10 +16,7 @@ __all__ = [
     "KINDS",
     "FrameSource",
     "ParquetSource",
-    "ReaderSource",
-    "RemoteSource",
     "Source",
-    "StreamSource",
     "open_log",
     "several",
 ]
