@@ -13,15 +13,22 @@ pub struct Moments {
     squares: Sum,
     cubes: Option<Box<Sum>>,
     extremes: Option<(Scaled, Scaled)>,
+    /// What is between these is no extreme; nothing is at first.
+    #[serde(skip)]
+    between: (f64, f64),
 }
 
 impl Moments {
     /// Adds a value.
+    #[inline]
     pub fn add(&mut self, x: Scaled) {
         let (integer, exponent) = x.to_integer();
         self.sum.add_integer(integer.into(), exponent);
         self.squares.add_wide(i128::from(integer) * i128::from(integer), 2 * exponent);
-        self.stretch(x, x);
+        let near = x.ordinary().unwrap_or(f64::NAN);
+        if !(self.between.0 < near && near < self.between.1) {
+            self.stretch(x, x);
+        }
     }
 
     /// Adds x³ of a value, for the skewness.
@@ -41,11 +48,13 @@ impl Moments {
         }
     }
 
+    #[cold]
     fn stretch(&mut self, low: Scaled, high: Scaled) {
         let (least, largest) = self.extremes.unwrap_or((low, high));
         let least = if low.compare(least).is_lt() { low } else { least };
         let largest = if high.compare(largest).is_gt() { high } else { largest };
         self.extremes = Some((least, largest));
+        self.between = (least.lossy_f64(), largest.lossy_f64());
     }
 
     /// The least and the largest x, where there are any.

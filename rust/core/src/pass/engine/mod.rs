@@ -129,12 +129,20 @@ impl Engine {
         self.counted = self.counted.max(self.sums.blocks());
     }
 
-    /// Adds rows to a trajectory; `last` if none follow.
-    pub fn push(&mut self, open: &mut Open, columns: &[&[f64]], rows: Range<usize>, tame: bool, last: bool) {
+    /// Adds rows to a trajectory that may be padded with those behind them where these are `paddable`, if `last`: none follow.
+    pub fn push(
+        &mut self,
+        open: &mut Open,
+        columns: &[&[f64]],
+        rows: Range<usize>,
+        tame: bool,
+        last: bool,
+        paddable: bool,
+    ) {
         let Range { mut start, end } = rows;
         let padded = (end - start).next_multiple_of(LANES);
         let ahead = end..start + padded;
-        if last && open.buffered == 0 && ahead.end <= columns[0].len() && self.can_pad(columns, ahead) {
+        if last && open.buffered == 0 && ahead.end <= columns[0].len() && (paddable || self.can_pad(columns, ahead)) {
             // What stands behind the last row is of another trajectory: padding as good as any.
             let (valid, block) = (end - start, open.steps as usize / LANES);
             self.fold(open, &Rows { columns, start, len: padded, valid, block, tame });
