@@ -89,6 +89,13 @@ impl Watch {
         }
     }
 
+    /// The same for ratios of eight trajectories side by side, one block a step.
+    #[inline(always)]
+    pub fn ratios_across(&mut self, rho: &[Eight], mask: &[Eight]) {
+        self.ratio.add_across(rho.len(), |t| Block(rho[t]) * Block(mask[t]));
+        self.squared_excess.add_across(rho.len(), |t| squared_excess(Block(rho[t])) * Block(mask[t]));
+    }
+
     /// The same for one block of ratios of any magnitude.
     pub fn ratios_scaled(&mut self, piece: &Piece, rho: Block<Scaled>) {
         self.grow(piece.block + 1);

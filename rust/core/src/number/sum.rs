@@ -14,7 +14,7 @@ use crate::number::scaled::{EXPONENT_LIMIT, Scaled};
 const SPACING: i64 = 32;
 const BINS: usize = 16;
 /// The integer significand of an f64.
-const HALF: i64 = 53;
+pub const HALF: i64 = 53;
 
 /// An exact sum, up to what is dropped 2^-448 below its largest addend.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -8,6 +8,7 @@
 mod join;
 pub mod pieces;
 mod report;
+mod shorts;
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
@@ -200,15 +201,21 @@ impl Scan {
         flaws.into_iter().for_each(|flaw| self.report_flaw(batch, flaw));
         // Read one after the other, each would be waited for: a later pass reads no other step.
         let first_steps: Vec<i64> = batch.runs.iter().map(|run| batch.steps.get(run.start)).collect();
-        let (mut rest, mut first_steps) = (batch.runs, first_steps.into_iter());
+        let (mut rest, mut first_steps, mut shorts) = (batch.runs, first_steps.into_iter(), vec![]);
         while let [first, others @ ..] = rest {
             let near = |run: &&EpisodeRun| run.start + run.len <= first.start + AHEAD;
             let (group, later) = rest.split_at(1 + others.iter().take_while(near).count());
             let ordinary = self.are_ordinary(batch, group);
             for ((index, run), first_step) in group.iter().enumerate().zip(first_steps.by_ref()) {
                 let last = batch.complete || !later.is_empty() || index + 1 < group.len();
-                self.push_run(batch, run, first_step, ordinary, last);
+                if ordinary && last && self.is_short(batch, run, first_step) {
+                    shorts.push(self.begin_short(batch, run, first_step));
+                } else {
+                    self.push_run(batch, run, first_step, ordinary, last);
+                }
             }
+            self.engine.push_shorts(batch.columns, &shorts);
+            shorts.clear();
             rest = later;
         }
         self.count();

@@ -1,5 +1,6 @@
 //! Folds rows of one trajectory at a time into its state, and ended trajectories into the sums of the pass.
 
+mod group;
 mod terms;
 
 use std::cell::Cell;
@@ -10,8 +11,12 @@ use crate::diagnostics::sums::Leader;
 use crate::estimators::about::{Column, StepSum};
 use crate::estimators::formula::Ended;
 use crate::log::checks::inspect;
+use crate::log::ending::Ending;
 use crate::log::episode::{Open, PolicyState};
+use crate::log::ids::Id;
+use crate::log::problem::Place;
 use crate::number::block::{Block, Eight, LANES};
+use crate::number::running_sum::Lanes;
 use crate::number::scaled::Scaled;
 use crate::pass::accumulators::{Accumulators, TrajectoryValue};
 use crate::pass::fold::Piece;
@@ -20,6 +25,8 @@ use crate::pass::normalisers::{Normalisers, Tables};
 use crate::pass::plan::{Pass, Plan, Policy, Ratio, Work};
 use crate::pass::ratios::{Mixed, Quotients, Ratios};
 use crate::pass::weights::Weights;
+pub use group::Short;
+use group::{Groups, Spread};
 use terms::by_blocks;
 pub use terms::{Fold, Table};
 
@@ -61,6 +68,31 @@ pub struct Engine {
     room: Vec<Eight>,
     /// Of the trajectory that is being closed, in the order of its work.
     values: Vec<Scaled>,
+    /// True where trajectories of at most eight steps may come as [`Short`]s; without, each is folded alone.
+    pub takes_shorts: bool,
+    groups: Groups,
+    /// The tables of each policy for these.
+    spread: Vec<Spread>,
+}
+
+/// A trajectory that has ended.
+struct Trajectory<'a> {
+    id: &'a Id,
+    place: Place,
+    steps: u64,
+    ending: Ending,
+    /// Σ γ^{t−1} r_t, where the pass finds it.
+    returns: Scaled,
+}
+
+/// What a policy has come to at its end.
+struct Final<'a> {
+    /// ρ_{1:H}
+    weight: Scaled,
+    /// V̂(s_1)
+    first_v_hat: f64,
+    /// The running sums, where a blend reads them.
+    sums: &'a [Lanes],
 }
 
 /// Whole blocks of rows: `valid` of them exist, the rest is padding.
@@ -92,11 +124,14 @@ impl Engine {
     pub fn with_tables(plan: Plan, pass: Pass, tables: Tables, budget: Arc<Budget>) -> Self {
         let work: Vec<Vec<Work>> = plan.policies.iter().map(|policy| plan.work(policy, pass)).collect();
         let watched: Vec<bool> = plan.policies.iter().map(|policy| plan.watches(policy, pass)).collect();
+        let shifts: Vec<bool> = work.iter().map(|work| reads_transitions(work)).collect();
+        let takes_shorts = Self::may_group(pass, &work, &shifts, &tables);
+        let spread = tables.policies.iter().map(|own| Spread::new(&tables, own)).collect();
         Self {
             sums: Accumulators::new(&plan, pass),
             needed: needed(&plan, pass, &work),
             controls: work.iter().map(|work| Work::control(work)).collect(),
-            shifts: work.iter().map(|work| reads_transitions(work)).collect(),
+            shifts,
             has_returns: work.first().and_then(|own| own.first()).is_some_and(|own| own.estimator.about().of_behavior),
             work,
             step_sums: plan.policies.iter().map(|policy| plan.step_sums(policy, pass)).collect(),
@@ -113,6 +148,9 @@ impl Engine {
             previous_ratio: vec![],
             room: vec![],
             values: vec![],
+            takes_shorts,
+            groups: Groups::default(),
+            spread,
             plan,
             pass,
         }
@@ -273,6 +311,7 @@ impl Engine {
             let target = Fold {
                 piece: &piece,
                 scaled,
+                across: None,
                 pass: self.pass,
                 columns: rows.columns,
                 row,
@@ -302,70 +341,86 @@ impl Engine {
 
     /// Ends a trajectory and adds it to the sums.
     pub fn close(&mut self, open: &mut Open) {
+        *self.sums.lengths.entry(open.steps).or_default() += 1;
+        self.end(open);
+    }
+
+    /// The same for a trajectory that has been counted by its length.
+    fn end(&mut self, open: &mut Open) {
         if open.buffered > 0 {
             self.fold_buffer(open);
         }
-        *self.sums.lengths.entry(open.steps).or_default() += 1;
-        let arch = self.arch;
         let returns = if self.has_returns { open.policies[0].lanes[0].total() } else { Scaled::ZERO };
+        let of = Trajectory { id: &open.id, place: open.place, steps: open.steps, ending: open.ending, returns };
         for (p, state) in open.policies.iter().enumerate() {
-            let (weight, tables) = (state.carry.value(), &self.tables.policies[p]);
-            let sums = &mut self.sums.policies[p];
-            let mut ended = Ended {
-                pass: self.pass,
+            let (weight, zero_at, sums) = (state.carry.value(), state.zero_at, &state.lanes[..]);
+            let last = Final { weight, first_v_hat: state.first_v_hat, sums };
+            let total = |own: Range<usize>| sums[own].iter().fold(Scaled::ZERO, |sum, lanes| sum + lanes.total());
+            self.end_policy(p, &of, &last, total);
+            if self.pass == Pass::First {
+                self.sums.policies[p].end(of.steps, weight, zero_at);
+            }
+        }
+    }
+
+    /// Adds the values of a trajectory that has ended to the sums of a policy; `total` adds up some of its running sums.
+    #[inline(always)]
+    fn end_policy(&mut self, p: usize, of: &Trajectory, last: &Final, total: impl Fn(Range<usize>) -> Scaled) {
+        let (weight, returns) = (last.weight, of.returns);
+        let sums = &mut self.sums.policies[p];
+        let mut ended = Ended {
+            pass: self.pass,
+            weight,
+            returns,
+            first_v_hat: last.first_v_hat,
+            steps: of.steps,
+            episodes: self.tables.episodes,
+            sums: &[],
+            total: Scaled::ZERO,
+            tables: &self.tables.policies[p],
+            arch: self.arch,
+        };
+        let mut own = 0..0;
+        self.values.clear();
+        for (index, work) in self.work[p].iter().enumerate() {
+            own = own.end..own.end + work.lanes();
+            if work.has_values {
+                ended.total = total(own.clone());
+            } else {
+                ended.sums = &last.sums[own.clone()];
+            }
+            let Some(value) = work.estimator.value(&ended, sums) else {
+                self.values.push(Scaled::ZERO);
+                continue;
+            };
+            if self.pass.keeps_values() {
+                let (place, episode) = (of.place, of.id.clone());
+                sums.values.push(TrajectoryValue { place, episode, value });
+            } else {
+                sums.moments[index].add(value);
+                if self.plan.diagnostics && self.plan.policies[p].ratio != Ratio::One {
+                    sums.moments[index].add_cube(value);
+                }
+                if let Some(paired) = sums.paired.get_mut(index) {
+                    paired.add(value - returns);
+                }
+            }
+            self.values.push(value);
+        }
+        if self.watched[p] {
+            if let Some((with, without)) = self.controls[p] {
+                sums.watch.control.add(self.values[without] - self.values[with]);
+            }
+            if of.ending.is_cut() {
+                sums.watch.cut_off.note(of.steps, weight);
+            }
+            sums.watch.end(weight, of.id, || Leader {
+                episode: of.id.clone(),
                 weight,
                 returns,
-                first_v_hat: state.first_v_hat,
-                steps: open.steps,
-                episodes: self.tables.episodes,
-                sums: &[],
-                total: Scaled::ZERO,
-                tables,
-                arch,
-            };
-            let mut lanes = &state.lanes[..];
-            self.values.clear();
-            for (index, work) in self.work[p].iter().enumerate() {
-                (ended.sums, lanes) = lanes.split_at(work.lanes());
-                if work.has_values {
-                    ended.total = ended.sums.iter().fold(Scaled::ZERO, |sum, lanes| sum + lanes.total());
-                }
-                let Some(value) = work.estimator.value(&ended, sums) else {
-                    self.values.push(Scaled::ZERO);
-                    continue;
-                };
-                if self.pass.keeps_values() {
-                    let (place, episode) = (open.place, open.id.clone());
-                    sums.values.push(TrajectoryValue { place, episode, value });
-                } else {
-                    sums.moments[index].add(value);
-                    if self.plan.diagnostics && self.plan.policies[p].ratio != Ratio::One {
-                        sums.moments[index].add_cube(value);
-                    }
-                    if let Some(paired) = sums.paired.get_mut(index) {
-                        paired.add(value - returns);
-                    }
-                }
-                self.values.push(value);
-            }
-            if self.pass == Pass::First {
-                sums.end(open.steps, weight, state.zero_at);
-            }
-            if self.watched[p] {
-                if let Some((with, without)) = self.controls[p] {
-                    sums.watch.control.add(self.values[without] - self.values[with]);
-                }
-                if open.ending.is_cut() {
-                    sums.watch.cut_off.note(open.steps, weight);
-                }
-                sums.watch.end(weight, &open.id, || Leader {
-                    episode: open.id.clone(),
-                    weight,
-                    returns,
-                    first_v_hat: state.first_v_hat.into(),
-                    values: self.values.clone(),
-                });
-            }
+                first_v_hat: last.first_v_hat.into(),
+                values: self.values.clone(),
+            });
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use super::group::Across;
 use crate::diagnostics::sums::SquaredWeight;
 use crate::estimators::about::StepSum;
 use crate::estimators::magic::Segments;
@@ -41,6 +42,8 @@ pub(super) fn by_blocks(values: &[f64], from: usize) -> &[Eight] {
 pub struct Fold<'a> {
     pub(super) piece: &'a Piece<'a>,
     pub(super) scaled: Option<&'a [Scaled; LANES + 1]>,
+    /// Where these are rows of eight trajectories side by side.
+    pub(super) across: Option<&'a Across<'a>>,
     pub(super) pass: Pass,
     pub(super) columns: &'a [&'a [f64]],
     pub(super) row: usize,
@@ -92,25 +95,34 @@ impl<'a> Fold<'a> {
     /// b_t, the guess that is made of the baseline.
     #[inline(always)]
     pub fn baseline(&self) -> &'a [Eight] {
-        self.steps(&self.tables.baseline)
+        self.across.map_or_else(|| self.steps(&self.tables.baseline), |group| &group.tables.baseline)
     }
 
     /// R_t in two parts, see [`crate::estimators::step_wis`].
     #[inline(always)]
     pub fn mean_reward(&self) -> [&'a [Eight]; 2] {
-        self.own.mean_reward.each_ref().map(|part| self.steps(part))
+        match self.across {
+            Some(group) => group.tables.mean_reward.each_ref().map(|part| &part[..]),
+            None => self.own.mean_reward.each_ref().map(|part| self.steps(part)),
+        }
     }
 
     /// A_t in two parts, see [`crate::estimators::wdr`].
     #[inline(always)]
     pub fn mean_residual(&self) -> [&'a [Eight]; 2] {
-        self.own.mean_residual.each_ref().map(|part| self.steps(part))
+        match self.across {
+            Some(group) => group.tables.mean_residual.each_ref().map(|part| &part[..]),
+            None => self.own.mean_residual.each_ref().map(|part| self.steps(part)),
+        }
     }
 
     /// B_t in two parts, see [`crate::estimators::wdr`].
     #[inline(always)]
     pub fn mean_value(&self) -> [&'a [Eight]; 2] {
-        self.own.mean_value.each_ref().map(|part| self.steps(part))
+        match self.across {
+            Some(group) => group.tables.mean_value.each_ref().map(|part| &part[..]),
+            None => self.own.mean_value.each_ref().map(|part| self.steps(part)),
+        }
     }
 
     /// The segments of `magic`.
@@ -122,6 +134,9 @@ impl<'a> Fold<'a> {
     /// Adds terms, each times the entry of a table, to a running sum.
     #[inline(always)]
     pub fn add(&self, term: &impl Term, table: Table, lanes: &mut Lanes) {
+        if let Some(group) = self.across {
+            return group.add(term, self.table(table), lanes);
+        }
         match self.scaled {
             None => self.piece.fold(term, self.table(table), lanes),
             Some(c) => fold_scaled(self.piece, 0, c, term, self.table(table), lanes),
@@ -157,6 +172,9 @@ impl<'a> Fold<'a> {
 
     #[inline(always)]
     fn scatter(&self, term: &impl Term, sums: &mut StepSums) {
+        if let Some(group) = self.across {
+            return sums.add_across(group.steps(), |t| group.term(term, t));
+        }
         sums.grow(self.piece.block + self.piece.blocks().max(1));
         match self.scaled {
             None => self.piece.scatter(term, sums),
