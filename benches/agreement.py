@@ -1,4 +1,4 @@
-"""Does a contestant compute what the definition says? Checked on a small log before anything is timed."""
+"""Checks, on a small log and before anything is timed, that a contestant computes what the definition says."""
 
 import tempfile
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ TOLERANCE = 1e-12
 
 
 def agree(run: Callable[[pl.DataFrame], Estimates], differs: Mapping[str, float] | None = None) -> None:
-    """Fail unless `run` gives the exact numbers on a small log; `differs`: where a peer is known not to."""
+    """Fail unless `run` gives the exact numbers on a small log, up to the known differences of a peer in `differs`."""
     found = run(_small_log())
     exact = _exact()
     for name in ESTIMATORS:
@@ -26,7 +26,7 @@ def agree(run: Callable[[pl.DataFrame], Estimates], differs: Mapping[str, float]
 
 
 def agree_on_parquet(run: Callable[[Path], Estimates]) -> None:
-    """The same for a contestant that reads a Parquet file."""
+    """Fail unless a contestant that reads a Parquet file gives the exact numbers."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "small.parquet"
         _small_log().write_parquet(path, row_group_size=100)

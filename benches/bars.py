@@ -1,7 +1,7 @@
-"""What must be reached, all of it, as data. A bar that is not met is shown as such in the table.
+"""The limits that the benchmarks must reach, as data. The table shows a bar that is not met as such.
 
-Ratios of times measured in one run travel between machines; times do not. `guard` is the same bar with much
-slack, for the small version that CI runs: it catches a regression, not noise.
+Ratios of times that were measured in one run are comparable between machines; times are not. `guard` is the same bar
+with much slack, for the small version that CI runs: it catches a regression, not noise.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """How a ratio is made of our time and the peer's, and on which side of the bar it must be."""
+    """The way to compare our time with the peer's, and the side of the limit on which the ratio must be."""
 
     SPEED = "at least so many times the peer's rows a second"
     TIME = "at most so many times the peer's time"
@@ -21,7 +21,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Bar:
-    """One row of the table; `limit` None is for comparison only."""
+    """One row of the table. A bar whose `limit` is None is for comparison only."""
 
     what: str
     kind: Kind
@@ -29,7 +29,7 @@ class Bar:
     guard: float | None
 
     def ratio(self, ours: float, peer: float | None) -> float:
-        """The number that is held against the limit; seconds or megabytes in."""
+        """Return the number that is compared with the limit, from seconds or megabytes."""
         if self.kind is Kind.SPEED:
             return peer / ours
         if self.kind is Kind.EXTRA:
@@ -37,7 +37,7 @@ class Bar:
         return ours if peer is None else ours / peer
 
     def met(self, ratio: float, limit: float | None) -> bool | None:
-        """None where nothing is required."""
+        """Tell whether a ratio keeps the limit, or return None where there is no limit."""
         if limit is None:
             return None
         return ratio >= limit if self.kind is Kind.SPEED else ratio <= limit

@@ -1,6 +1,7 @@
-"""Rows are the cost, not the horizon: few long episodes against many short ones.
+"""The cost of the horizon: few long episodes must not take much longer than many short ones with as many rows.
 
-Each step costs something too, once for the whole log; a small log has a shorter horizon, so that rows outweigh it.
+Each step of the horizon also costs something, once for the whole log. A small log has a shorter horizon, so that the
+rows outweigh this cost.
 """
 
 import pytest

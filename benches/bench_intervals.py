@@ -1,6 +1,6 @@
-"""Intervals that are made of single trajectories: the bootstrap over all of them, and betting by their sketch.
+"""Intervals that are made from single trajectories: the bootstrap over all of them, and betting by their sketch.
 
-A bootstrap costs trajectories × replicates, whatever else the log has; its rows are these products.
+The cost of a bootstrap is trajectories × replicates, whatever the number of steps, so its "rows" are these products.
 """
 
 import itertools
@@ -13,18 +13,18 @@ import workload
 
 @pytest.fixture(scope="module")
 def seeds():
-    """Another one for every call: an evaluation keeps the replicates of a seed."""
+    """Return a counter that gives a new seed to every call, because an evaluation keeps the replicates of a seed."""
     return itertools.count()
 
 
 @pytest.fixture(scope="module")
 def bandits(size):
-    """Two steps a trajectory."""
+    """Return a log with two steps per trajectory."""
     return workload.log(40_000 if size.small else 2_000_000, steps=2)
 
 
 def _process_seconds(contest, call):
-    """Once: these are no matters of milliseconds."""
+    """Measure the processor time of one call, which is enough because the call takes seconds."""
 
     def spent():
         start = time.process_time()

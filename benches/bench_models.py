@@ -1,4 +1,4 @@
-"""Models at the size of the paper's experiments: fitting and evaluating Mountain Car's, and annotating a log by it."""
+"""Models at the size of the paper's experiments: fit and evaluate one of Mountain Car, and annotate a log by it."""
 
 import offpolicy as op
 import pytest

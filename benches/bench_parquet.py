@@ -1,4 +1,4 @@
-"""A log in one zstd Parquet file, row groups cutting episodes: against decoding alone and query engines."""
+"""A log in one zstd Parquet file whose row groups cut episodes, against decoding alone and against query engines."""
 
 import pytest
 from workload import DISCOUNT

@@ -1,4 +1,4 @@
-"""Reading a log is the cost: one more target policy in the scan must cost little, a mixture less; diagnostics too."""
+"""The extra cost of one more target policy in a scan, of a mixture, and of diagnostics, beside reading the log."""
 
 import numpy as np
 import polars as pl
@@ -9,7 +9,7 @@ SEED = 1
 
 @pytest.fixture(scope="module")
 def two_policies(log):
-    """The log with the columns of a second policy, close to the first's."""
+    """Return the log with the columns of a second policy, close to those of the first."""
     rng = np.random.default_rng(SEED)
     target = np.clip(log["target_prob"].to_numpy() + rng.uniform(-0.02, 0.02, log.height), 0.01, 1.0)
     return log.with_columns(

@@ -1,4 +1,4 @@
-"""A log in memory: step-is, step-wis and dr with their errors in one call, against other ways to do it."""
+"""A log in memory: step-is, step-wis and dr with their standard errors in one call, against other ways to do it."""
 
 import pytest
 from workload import DISCOUNT

@@ -1,4 +1,4 @@
-"""Mountain Car as the paper has it, to make the log and the model that the benchmarks of models read.
+"""Mountain Car as in the paper, which makes the log and the model for the benchmarks of models.
 
 The published domain is a package of its own, which a benchmark of the core should not need.
 """
@@ -47,12 +47,12 @@ def log(episodes: int, seed: int = 0) -> pl.DataFrame:
 
 
 def mixtures(greedy: op.policies.TabularPolicy) -> list[op.policies.Mixture]:
-    """(1-α)π + απ0 for the α of the paper."""
+    """Return the mixtures (1-α)π + απ0 for the α of the paper."""
     return [op.policies.Mixture(greedy, Car().behavior, alpha) for alpha in ALPHAS]
 
 
 def steps(rows: int, seed: int = 0) -> pl.DataFrame:
-    """So many steps of episodes of full length, with states anywhere: what annotate reads."""
+    """Return `rows` steps of episodes of full length, with states anywhere, as input for annotate."""
     rng = np.random.default_rng(seed)
     return pl.DataFrame(
         {

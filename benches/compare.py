@@ -1,9 +1,9 @@
-"""Two runs side by side, say of two commits:
+"""Compare two runs side by side, such as those of two commits:
 
     python benches/compare.py A.json B.json
 
-Ratios to a peer are compared first: they were measured in one run each. Times only tell if the machine is the
-same; `pytest-benchmark compare A.json B.json` shows those in full.
+Ratios to a peer come first, because each was measured in one run. Times are comparable only on the same machine;
+`pytest-benchmark compare A.json B.json` shows those in full.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from table import console, number, outcomes, read
 
 
 def comparison(before: dict, after: dict) -> Table:
-    """By bar, where the size is the same: the ratio and our own time in both runs, and the speed-up."""
+    """Return a table of bars with equal sizes: the ratio and our own time in both runs, and the speed-up."""
     old, new = outcomes(before), outcomes(after)
     table = Table(box=box.SIMPLE)
     table.add_column("what")

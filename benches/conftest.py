@@ -1,11 +1,11 @@
-"""Fixtures, options and the table at the end; used by every benchmark."""
+"""Fixtures and options of all benchmarks, and the table at the end."""
 
 import importlib
 import os
 from importlib.metadata import PackageNotFoundError, version
 from io import StringIO
 
-# Read when these libraries are first imported, hence before the imports below.
+# The libraries read these when they are first imported, hence before the imports below.
 os.environ.update(POLARS_MAX_THREADS="2", OPENBLAS_NUM_THREADS="2", MKL_NUM_THREADS="2", OMP_NUM_THREADS="2")
 
 import pytest
@@ -43,7 +43,7 @@ def log(size):
 
 @pytest.fixture(scope="session")
 def parquet_log(size):
-    """The path; written when first needed, and read once so that everyone finds it in the page cache."""
+    """Return the path of the log, which is written when first needed and read once to fill the page cache."""
     pytest.importorskip("pyarrow", reason="pyarrow is not installed; it writes the Parquet file")
     path = parquet(size.parquet_rows, row_group=size.row_group)
     with path.open("rb") as file:
@@ -61,7 +61,7 @@ def ours():
 
 @pytest.fixture(scope="session")
 def peer():
-    """`peer("numba_loop")`: that peer's module, if it agrees with the definition; skips if it is absent."""
+    """Return a function that loads a peer's module, checks it against the definition, and skips if it is absent."""
     checked = {}
 
     def load(name):
@@ -95,7 +95,7 @@ def pytest_runtest_makereport(item, call):
 
 
 def pytest_benchmark_update_machine_info(config, machine_info):
-    """Name the machine by what it is, not by its host name."""
+    """Name the machine by its hardware, not by its host name."""
     cpu = machine_info.get("cpu", {})
     machine_info["node"] = f"{cpu.get('brand_raw', machine_info['machine'])}, {os.cpu_count()} cores"
     machine_info.pop("release")
@@ -120,7 +120,7 @@ def pytest_terminal_summary(terminalreporter, config):
 
 
 def _not_run(config):
-    """Why there is no outcome, by bar."""
+    """Return, by bar, the reason why there is no outcome."""
     outcomes = config.stash[_outcomes]
     return {bar: reason for bar, reason in config.stash[_reasons].items() if bar not in outcomes}
 

@@ -1,6 +1,6 @@
-"""Ours against a peer: both checked, warmed up, then timed in turns; the best round of each counts.
+"""Ours against a peer: both are checked, warmed up and timed in turns, and the best round of each counts.
 
-pytest-benchmark times ours; the peer runs in its `setup`, so that rounds alternate and noise hits both.
+pytest-benchmark times ours. The peer runs in its `setup`, so that rounds alternate and noise affects both.
 """
 
 import gc
@@ -12,15 +12,15 @@ import pytest
 from bars import BARS, Bar
 
 _REST = 0.05
-"""Seconds between turns: OpenMP's and BLAS's threads wait actively for a while, on our cores."""
+"""Seconds between turns, because the threads of OpenMP and BLAS keep the cores busy for a while after their work."""
 
 _MORE = 4
-"""How often as many rounds are added while a guard is not met: noise passes, a regression stays."""
+"""How many times the rounds are repeated while a guard is not met, since noise passes and a regression stays."""
 
 
 @dataclass
 class Contest:
-    """What a benchmark does with one bar."""
+    """The contest of one benchmark about one bar."""
 
     bar_id: str
     benchmark: object
@@ -32,7 +32,7 @@ class Contest:
         return BARS[self.bar_id]
 
     def race(self, ours: Callable[[], object], peer: Callable[[], object], rows: int, rounds: int) -> None:
-        """Time both, `rounds` times in turns, and hold the ratio of the best against the bar."""
+        """Time both in turns, `rounds` times, and compare the ratio of the best times with the bar."""
         peer_seconds = []
 
         def peers_turn() -> None:
@@ -52,7 +52,7 @@ class Contest:
         self.record(min(our_seconds), min(peer_seconds), rows)
 
     def one_core(self, ours: Callable[[], object], rows: int, rounds: int) -> None:
-        """Time ours alone, by the processor's clock: all of its threads count, and nobody else's."""
+        """Time ours alone by processor time, which counts all of its threads and no other process."""
         ours()
         spent = []
 
@@ -65,7 +65,7 @@ class Contest:
         self.record(min(spent), None, rows)
 
     def record(self, ours: float, peer: float | None, rows: int) -> None:
-        """Keep the outcome in the JSON; fail beyond the guard if small, or the bar if required."""
+        """Keep the outcome in the JSON, and fail beyond the guard if small, or beyond the bar if required."""
         ratio = self.bar.ratio(ours, peer)
         limit = self.bar.guard if self.small else self.bar.limit
         met = self.bar.met(ratio, limit)

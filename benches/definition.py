@@ -6,7 +6,7 @@
     dr        X_i = Σ_t γ^{t-1} [c_{t-1} V̂_t + c_t (r_t − Q̂_t)]            SE = s/√n
     step-wis  Σ_t γ^{t-1} R_t,  ψ_i = Σ_t γ^{t-1} (c_t/D_t)(r_t − R_t)     SE = √(Σψ²/(n(n−1)))
 
-Episodes of one length only, as in the benchmark. What every contestant computes is compared with this.
+Episodes must have equal lengths, as in the benchmark. The numbers of every contestant are compared with these.
 """
 
 import math
@@ -27,7 +27,7 @@ Estimates = dict[str, Estimate]
 
 
 def estimates(log: pl.DataFrame, discount: float) -> Estimates:
-    """Exact, hence slow: for a few hundred rows."""
+    """Compute the estimates exactly, hence slowly: meant for a few hundred rows."""
     gamma = Fraction(discount)
     episodes = [_Episode(rows) for rows in log.partition_by("episode", maintain_order=True)]
     n, steps = len(episodes), range(len(episodes[0].reward))
@@ -58,7 +58,7 @@ class _Episode:
         return sum(gamma**t * c * r for t, (c, r) in enumerate(zip(self.c, self.reward, strict=True)))
 
     def dr(self, gamma: Fraction) -> Fraction:
-        """By the recursion DR_t = V̂_t + ρ_t (r_t + γ DR_{t+1} − Q̂_t), backwards."""
+        """Compute DR by the recursion DR_t = V̂_t + ρ_t (r_t + γ DR_{t+1} − Q̂_t), backwards."""
         following = Fraction(0)
         for t in reversed(range(len(self.c))):
             rho = self.c[t] / (self.c[t - 1] if t else 1)

@@ -1,4 +1,4 @@
-"""This package in the race: one call, two threads, all checks of bad input on, and like its peers no diagnostics."""
+"""This package in the race: one call, two threads, all checks of bad input, and like its peers no diagnostics."""
 
 import offpolicy as op
 from agreement import agree, agree_on_parquet
@@ -14,7 +14,7 @@ def evaluate(log, estimators=ESTIMATORS, diagnostics=False, **options) -> op.Eva
 
 
 def evaluate_without_wis_error(log) -> op.Evaluation:
-    """The three values, and the errors of step-is and dr: what one pass gives."""
+    """Return the three values and the errors of step-is and dr, which take one pass."""
     return evaluate(log, passes=1)
 
 

@@ -1,4 +1,4 @@
-"""Evaluate one Parquet log and print this process's peak memory as JSON; bench_memory.py starts it."""
+"""Evaluate one Parquet log and print the peak memory of this process as JSON, started by bench_memory.py."""
 
 import json
 import resource
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def peak_megabytes() -> float:
-    """Of this program only: Linux hands the parent's `ru_maxrss` on to a child, but not its VmHWM."""
+    """Return the peak of this program only: on Linux a child inherits its parent's `ru_maxrss`, but not its VmHWM."""
     try:
         status = Path("/proc/self/status").read_text()
         kilobytes = int(status.split("VmHWM:")[1].split()[0])

@@ -5,8 +5,8 @@
     python benches/run.py --only throughput numba   some suites (bench_*.py) or some bars (bars.py)
     python benches/run.py --install-peers        first install what it is compared with into this environment
 
-Each run is kept as JSON, in pytest-benchmark's format, in .benchmarks (or --out). The Parquet log is kept in
-the system's temporary folder (or OFFPOLICY_BENCH_FOLDER).
+Each run is kept as JSON, in pytest-benchmark's format, in .benchmarks (or --out). The Parquet log is kept in the
+system's temporary folder (or OFFPOLICY_BENCH_FOLDER).
 """
 
 import argparse

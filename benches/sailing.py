@@ -16,7 +16,7 @@ ALPHAS = (0.0, 0.25, 0.5, 0.75)
 
 @dataclass(frozen=True)
 class Task:
-    """A log, and the policies over the domain's grid."""
+    """A log, and the policies on the domain's grid."""
 
     domain: Sailing
     log: pl.DataFrame
@@ -34,7 +34,7 @@ def task(episodes: int, horizon: int = 100, seed: int = 0) -> Task:
 
 
 def ours(task: Task) -> np.ndarray:
-    """V̂^h of each policy, h = 0, …, H: (policies, H + 1, states)."""
+    """Return V̂^h of each policy for h = 0, …, H as an array of (policies, H + 1, states)."""
     model = op.fitter("kernel", bandwidth=BANDWIDTH).fit(task.log, task.domain)
     return np.stack(
         [values.table for values in model.values_of(task.policies, task.domain.horizon, task.domain.discount)]

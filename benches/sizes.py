@@ -1,4 +1,4 @@
-"""How much data: as the bars say, or small enough for CI."""
+"""The amounts of data: as the bars say, or small enough for CI."""
 
 from dataclasses import dataclass
 

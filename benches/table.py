@@ -1,4 +1,4 @@
-"""The table of a run: what, ours, peer, ratio, bar, met?
+"""The table of a run, with our result, the peer's, their ratio and the bar:
 
 python benches/table.py RUN.json [--markdown]
 """
@@ -16,18 +16,18 @@ HEADINGS = ("what", "ours", "peer", "ratio", "bar", "met?")
 
 
 def read(path: Path) -> dict:
-    """A run as pytest-benchmark wrote it."""
+    """Read a run as pytest-benchmark wrote it."""
     return json.loads(path.read_text())
 
 
 def outcomes(run: dict) -> dict[str, dict]:
-    """What was measured, by bar."""
+    """Return the measured outcomes by bar."""
     found = (benchmark["extra_info"] for benchmark in run["benchmarks"])
     return {info["bar"]: info for info in found if "bar" in info}
 
 
 def lines(found: dict[str, dict], not_run: dict[str, str]) -> list[tuple[str, ...]]:
-    """The table's cells, in the order of the bars."""
+    """Return the cells of the table, in the order of the bars."""
     return [
         _line(bar, found[bar_id]) if bar_id in found else (bar.what, *_absent(bar), f"not run: {not_run[bar_id]}")
         for bar_id, bar in BARS.items()
@@ -36,7 +36,7 @@ def lines(found: dict[str, dict], not_run: dict[str, str]) -> list[tuple[str, ..
 
 
 def rich_table(found: dict[str, dict], not_run: dict[str, str]) -> Table:
-    """For a terminal; the bars that are not met stand out."""
+    """Return the table for a terminal, where bars that are not met stand out."""
     table = Table(box=box.SIMPLE)
     for heading in HEADINGS:
         numeric = heading in ("ours", "peer", "ratio", "bar")
@@ -47,19 +47,19 @@ def rich_table(found: dict[str, dict], not_run: dict[str, str]) -> Table:
 
 
 def markdown(found: dict[str, dict], not_run: dict[str, str]) -> str:
-    """For a README."""
+    """Return the table for a README."""
     rows = [HEADINGS, ("---", *["---:"] * 4, "---"), *lines(found, not_run)]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
 def console() -> Console:
-    """Wide enough for the table where the output is no terminal."""
+    """Return a console that is wide enough for the table where the output is no terminal."""
     found = Console()
     return found if found.is_terminal else Console(width=140)
 
 
 def number(bar: Bar, ratio: float) -> str:
-    """A ratio or a limit, in the unit of its bar."""
+    """Format a ratio or a limit in the unit of its bar."""
     if bar.kind is Kind.MEMORY:
         return f"{ratio:.0f} MB"
     if bar.kind is Kind.CORE:

@@ -1,9 +1,8 @@
 """The log that every benchmark reads: episodes × steps rows, in memory or as one Parquet file.
 
-A state has two actions. The behaviour policy takes the first with probability p in (0.2, 0.8), the target
-policy with p + d, |d| < 0.08. So E[ρ_t] = 1, and log ρ_{1:100} spreads by about 1: weights vary without
-collapsing.
-Q̂ is the discounted reward to come plus noise, and V̂ = Σ_a π1(a) Q̂(a).
+A state has two actions. The behaviour policy takes the first with probability p in (0.2, 0.8), the target policy with p
++ d, |d| < 0.08. So E[ρ_t] = 1, and log ρ_{1:100} has a spread of about 1: the weights vary without collapsing. Q̂ is
+the discounted reward to come plus noise, and V̂ = Σ_a π1(a) Q̂(a).
 """
 
 import os
@@ -17,19 +16,19 @@ import polars as pl
 DISCOUNT = 0.99
 COLUMNS = ("episode", "step", "reward", "behavior_prob", "target_prob", "q_hat", "v_hat")
 ROW_GROUP = 1_048_576
-"""Rows a Parquet row group: no multiple of an episode's length, so that groups cut episodes."""
+"""Rows per Parquet row group, no multiple of an episode's length, so that groups cut episodes."""
 
 _PIECE = 1_000_000
 _FORMAT = 1
 
 
 def log(rows: int, steps: int = 100, seed: int = 0) -> pl.DataFrame:
-    """`rows` rows, sorted by episode and step; `steps` divides `rows`."""
+    """Return a log of `rows` rows, sorted by episode and step; `steps` divides `rows`."""
     return pl.concat(pieces(rows, steps, seed), rechunk=True)
 
 
 def pieces(rows: int, steps: int = 100, seed: int = 0) -> Iterator[pl.DataFrame]:
-    """The same log, about a million rows at a time."""
+    """Yield the same log, about a million rows at a time."""
     if rows % steps:
         raise ValueError(f"rows must be a multiple of steps; got rows={rows}, steps={steps}")
     episodes = rows // steps
@@ -60,7 +59,7 @@ def _piece(first: int, episodes: int, steps: int, seed: int) -> pl.DataFrame:
 
 
 def folder() -> Path:
-    """Where Parquet logs are kept: OFFPOLICY_BENCH_FOLDER, or else in the system's temporary folder."""
+    """Return the folder of Parquet logs: OFFPOLICY_BENCH_FOLDER, or else one in the system's temporary folder."""
     chosen = os.environ.get("OFFPOLICY_BENCH_FOLDER")
     path = Path(chosen) if chosen else Path(tempfile.gettempdir()) / "offpolicy-bench"
     path.mkdir(parents=True, exist_ok=True)
@@ -68,7 +67,7 @@ def folder() -> Path:
 
 
 def parquet(rows: int, steps: int = 100, row_group: int = ROW_GROUP, seed: int = 0) -> Path:
-    """The log as one zstd Parquet file, written once in bounded memory and kept in `folder()`."""
+    """Return the log as one zstd Parquet file, written once in bounded memory and kept in `folder()`."""
     path = folder() / f"log-v{_FORMAT}-{rows}x{steps}-{row_group}-{seed}.parquet"
     if not path.exists():
         unfinished = path.with_suffix(f".{os.getpid()}.tmp")

@@ -1,4 +1,4 @@
-"""Make the helpers of the tests importable; to be imported first by the tools that need them."""
+"""Make the helpers of the tests importable, for the tools that need them; import this first."""
 
 import sys
 from pathlib import Path

@@ -1,10 +1,10 @@
-"""How often every interval misses the truth on small problems: exactly, and in 10,000 random samples of larger sizes.
+"""Measure how often every interval misses the truth on small problems, exactly and in 10,000 random samples.
 
     python tools/coverage_table.py [--runs 10000] [--out docs/results/coverage]
 
-Exactly: all samples of a size with their probabilities, in rational arithmetic, misses above and below apart. Each cell
-(problem, estimator, way, size) is kept in `cells.jsonl` as soon as it is known. Methods that a cell has already are not
-measured again. `README.md` shows them all.
+The exact part takes all samples of a size with their probabilities, in rational arithmetic, and counts misses above and
+below separately. Each cell (problem, estimator, way, size) is kept in `cells.jsonl` as soon as it is known. Methods
+that a cell already has are not measured again. `README.md` shows all cells.
 """
 
 import argparse
@@ -23,19 +23,19 @@ from small_problems import MODELLED, PROBLEMS, Problem, places_by_round
 
 LEVELS = (0.5, 0.8, 0.95)
 EXACT_SIZES, SIZES = (2, 3, 5, 8, 12), (10, 20, 50, 100, 200)
-#: Betting and hcope tell rounds of trajectories apart, and there are many more such samples.
+#: Methods that depend on the rounds of trajectories, for which there are many more different samples.
 BY_ROUNDS, ROUND_SIZES, PART_SIZES = ("betting", "hcope"), (1, 2, 3, 4, 6), (4, 6, 8, 10, 12)
-#: Kinds that promise something for finite samples.
+#: Kinds of intervals with a promise for finite samples.
 PROMISES = ("finite-sample", "anytime")
-#: Random samples of betting, of which hardly two are alike.
+#: The number of random samples for betting, of which hardly two are alike.
 BETTING_RUNS = 300
 REPLICATES = {"bootstrap": 199, "bootstrap-bca": 199}
-#: What other estimators than `step-is` are asked for: all that the weighted ones have.
+#: The methods for other estimators than `step-is`: all that the weighted ones have.
 OF_RATIOS = ("normal", "t", "t-skew", "bootstrap", "bootstrap-bca")
 
 
 def tally(problem: Problem, samples: Iterable[tuple], methods, ids=None, estimator="step-is") -> dict:
-    """By method and level: the probabilities of a miss above, of a miss below, and of no interval."""
+    """Return by method and level the probabilities of a miss above, of a miss below, and of no interval."""
     sums = {f"{method} {level}": [Fraction(0)] * 3 for method in methods for level in LEVELS}
     for chance, chosen in samples:
         sample = problem.sample(chosen, ids)
@@ -52,7 +52,7 @@ def tally(problem: Problem, samples: Iterable[tuple], methods, ids=None, estimat
 
 
 def missed(problem: Problem, samples: Iterable[tuple], methods, ids=None) -> dict:
-    """The misses above and below of `step-is`."""
+    """Return the probabilities of misses above and below for `step-is`."""
     return {key: each[:2] for key, each in tally(problem, samples, methods, ids).items()}
 
 
@@ -61,24 +61,24 @@ def by_multiset() -> list[str]:
 
 
 def exact(problem: Problem, n: int, methods: Sequence[str]) -> dict:
-    """All samples of n trajectories, whatever their order."""
+    """Measure all samples of n trajectories, regardless of their order."""
     return {"misses": missed(problem, problem.multisets(n), methods)}
 
 
 def exact_by_rounds(problem: Problem, n: int, methods: Sequence[str]) -> dict:
-    """The same for betting, where it matters in which round a trajectory is."""
+    """Measure all samples for betting, where the round of a trajectory matters."""
     return {"misses": missed(problem, problem.by_parts(places_by_round(range(n))), methods)}
 
 
 def exact_by_parts(problem: Problem, n: int, methods: Sequence[str]) -> dict:
-    """The same for hcope, with ids that put a third of the trajectories into its pre-sample."""
+    """Measure all samples for hcope, with ids that put a third of the trajectories into its pre-sample."""
     first, k = rounds_of(range(1000)) < PRE_SAMPLE, max(2, n // 3)
     ids = [*np.flatnonzero(first)[:k].tolist(), *np.flatnonzero(~first)[: n - k].tolist()]
     return {"misses": missed(problem, problem.by_parts([range(k), range(k, n)]), methods, ids=ids)}
 
 
 def exact_of(estimator: str, problem: Problem, n: int, methods: Sequence[str] = OF_RATIOS) -> dict:
-    """The misses of another estimator in all samples, and how many of them have no interval."""
+    """Measure the misses of another estimator in all samples, and the share of samples without an interval."""
     found = tally(problem, problem.multisets(n), methods, estimator=estimator)
     return {
         "misses": {key: each[:2] for key, each in found.items()},
@@ -87,7 +87,7 @@ def exact_of(estimator: str, problem: Problem, n: int, methods: Sequence[str] = 
 
 
 def others() -> Iterator[tuple[str, Problem, str]]:
-    """Other estimators, on the problems that tell them apart: `step-wis` is `wis` where there is one step."""
+    """Yield other estimators with the problems that distinguish them: with one step, `step-wis` equals `wis`."""
     for name, problem in PROBLEMS.items():
         yield name, problem, "wis"
         if problem.horizon > 1:
@@ -97,12 +97,12 @@ def others() -> Iterator[tuple[str, Problem, str]]:
 
 
 def has_none(method: str, n: int) -> bool:
-    """True where no random sample has an interval: hcope needs two trajectories in its pre-sample."""
+    """Tell whether no random sample has an interval, because hcope needs two trajectories in its pre-sample."""
     return method == "hcope" and (rounds_of(range(n)) < PRE_SAMPLE).sum() < 2
 
 
 def random(runs: int, problem: Problem, n: int, methods: Sequence[str]) -> dict:
-    """Random samples; those that are alike to a method are done once."""
+    """Measure random samples, computing those that are alike to a method only once."""
     law = [float(p) for p, _ in problem.law]
     drawn = np.random.default_rng([n, len(law)]).choice(len(law), p=law, size=(runs, n))
     rounds = rounds_of(range(n))
@@ -114,7 +114,7 @@ def random(runs: int, problem: Problem, n: int, methods: Sequence[str]) -> dict:
 
 
 def within(drawn: np.ndarray, parts: np.ndarray) -> np.ndarray:
-    """Samples in order within each part of their places."""
+    """Return the samples sorted within each part of their places."""
     order = np.lexsort((drawn, np.broadcast_to(parts, drawn.shape)), axis=1)
     alike = np.empty_like(drawn)
     alike[:, np.argsort(parts, kind="stable")] = np.take_along_axis(drawn, order, axis=1)
@@ -122,14 +122,14 @@ def within(drawn: np.ndarray, parts: np.ndarray) -> np.ndarray:
 
 
 def counted(samples: np.ndarray) -> Iterator[tuple[Fraction, np.ndarray]]:
-    """Different samples with their shares of all."""
+    """Yield the different samples with their shares of all."""
     different, times = np.unique(samples, axis=0, return_counts=True)
     for chosen, count in zip(different, times.tolist(), strict=True):
         yield Fraction(count, len(samples)), chosen
 
 
 class Cell(NamedTuple):
-    """What is measured on one problem in one way, of samples of one size."""
+    """One measurement: a problem, a way, and a size of the samples."""
 
     row: dict
     problem: Problem
@@ -147,7 +147,7 @@ class Cell(NamedTuple):
 
 
 def cells(runs: int) -> Iterator[Cell]:
-    """All that is measured."""
+    """Yield all measurements."""
     ways = (
         ("multisets", EXACT_SIZES, by_multiset(), exact),
         ("rounds", ROUND_SIZES, ["betting"], exact_by_rounds),
@@ -168,7 +168,7 @@ def cells(runs: int) -> Iterator[Cell]:
 
 
 def key(row: dict) -> tuple:
-    """What tells a cell from the others."""
+    """Return the values that identify a cell."""
     return row["problem"], row.get("estimator", "step-is"), row["way"], row["n"]
 
 
@@ -208,7 +208,7 @@ has weight, too many resamples have none, or no two trajectories differ. A dash:
 
 
 def page(rows: list[dict]) -> str:
-    """All cells, for people."""
+    """Return the page with all cells."""
     kinds: dict[str, list[str]] = {}
     for name, method in intervals.METHODS.items():
         kinds.setdefault(method.kind, []).append(f"`{name}`")
@@ -242,7 +242,7 @@ def page(rows: list[dict]) -> str:
 
 
 def others_page(rows: list[dict]) -> str:
-    """The cells of other estimators, misses above and below apart."""
+    """Return the tables of other estimators, with misses above and below shown separately."""
     tables = [OTHERS]
     for level in LEVELS:
         lines = [["problem", "estimator", "n", *OF_RATIOS], ["---"] * (3 + len(OF_RATIOS))]
@@ -255,7 +255,7 @@ def others_page(rows: list[dict]) -> str:
 
 
 def apart(misses: list[float], withheld: float, level: float) -> str:
-    """A cell with the misses above and below."""
+    """Format a cell with the misses above and below."""
     if withheld == 1:
         return "–"
     above, below = (f"{100 * x:.1f}" for x in misses)
@@ -263,7 +263,7 @@ def apart(misses: list[float], withheld: float, level: float) -> str:
 
 
 def worse(row: dict) -> Iterator[str]:
-    """Methods that miss the truth more often than they say, on either side, beyond chance."""
+    """Yield the methods that miss the truth more often than they say, on either side and beyond chance."""
     for key, misses in row["misses"].items():
         method, level = key.split()
         allowed = (1 - float(level)) / (1 if method == "hcope" else 2)
@@ -274,7 +274,7 @@ def worse(row: dict) -> Iterator[str]:
 
 
 def shown(coverage: float | None, level: float) -> str:
-    """A cell."""
+    """Format a cell with the coverage, in parentheses where it is below the level."""
     if coverage is None:
         return "–"
     return f"{100 * coverage:.1f}" if coverage >= level else f"({100 * coverage:.1f})"

@@ -1,4 +1,4 @@
-"""Hooks of the documentation site: what is generated from the tree instead of written twice.
+"""Hooks of the documentation site, which generate parts of pages from the tree.
 
 - A name with a star in the navigation of mkdocs.yml stands for the pages that match it and are not listed elsewhere.
 - `<!-- estimators -->` on a page becomes the table of all estimators, from the registry, and `<!-- hooks -->` that of
@@ -121,7 +121,7 @@ def _page_of(path: Path) -> str:
 
 
 def _listing(path: Path) -> str:
-    """Return a page that shows a file; the search leaves it out."""
+    """Return a page that shows a file and that the search leaves out."""
     name = path.relative_to(ROOT).as_posix()
     text = path.read_text()
     fence = "`" * 5
@@ -142,7 +142,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         text, link, anchor = match[1], match[2], match[3] or ""
         path = _target(link, uri)
         if path is None or not path.exists():
-            return match[0]  # MkDocs warns of what does not exist
+            return match[0]  # MkDocs warns of links that lead nowhere
         target = _page_of(path)
         if path.is_dir() or files.get_file_from_path(target) is None:
             return text
@@ -153,7 +153,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def estimators() -> list[dict[str, Any]]:
-    """Return what the registry says of each estimator, in its order: id, needs, unbiased, weighted."""
+    """Return the registry's entries of all estimators, in their order: id, needs, unbiased, weighted."""
     from offpolicy import _core
 
     return [
@@ -190,7 +190,7 @@ def hook_table() -> str:
     return "\n".join(["| hook | brings |", "|---|---|", *rows])
 
 
-#: What is written in the place of a comment.
+#: The tables that are written in the place of a comment.
 TABLES = {"<!-- estimators -->": estimator_table, "<!-- hooks -->": hook_table}
 
 

@@ -1,6 +1,6 @@
-"""Writes into the pages of the documentation what their code blocks print: python tools/docs_outputs.py [PAGE ...]
+"""Write the outputs of code blocks into the pages of the documentation: python tools/docs_outputs.py [PAGE ...]
 
-An output that still agrees stays as it is, with its lines of `…`. Look at the difference before you commit it.
+An output that still agrees stays unchanged, with its lines of `…`. Look at the difference before you commit it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pages import PAGES, Session, agrees, blocks
 
 
 def refresh(page: Path) -> bool:
-    """Run the blocks of a page, write what they print where the page shows another output, and tell whether any did."""
+    """Run the blocks of a page, replace outputs that no longer agree, and tell whether there were any."""
     text = before = page.read_text()
     found = blocks(page)
     with TemporaryDirectory() as folder:

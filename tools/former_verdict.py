@@ -1,4 +1,4 @@
-"""The rules that the verdict had before, for a comparison on the same logs:
+"""The former rules of the verdict, for a comparison on the same logs:
 
 unusable    ESS below 30, or the mean weight more than 5 standard errors and 0.1 from 1
 fragile     ESS below 100, the mean weight more than 3 standard errors and 0.001 from 1, an e-value above 1000;
@@ -11,7 +11,7 @@ import polars as pl
 
 
 def former_level() -> pl.Expr:
-    """The level by these rules, from the columns of a table of runs."""
+    """Return the level by these rules, from the columns of a table of runs."""
     errors, away = pl.col("mean_errors"), (pl.col("mean_weight") - 1).abs()
     unusable = (pl.col("ess") < 30) | ((errors > 5) & (away > 0.1))
     small = pl.min_horizontal(pl.lit(0.005), 0.5 / pl.col("n").sqrt())

@@ -1,4 +1,4 @@
-"""Problems from easy to hopeless whose true value is known: logs to measure intervals and verdicts on.
+"""Problems from easy to hopeless whose true value is known, for measuring intervals and verdicts on their logs.
 
 lognormal   ρ = exp(σZ − σ²/2), one step or ten; a reward of 1 where Z > 0, or one that does not depend on ρ
 pareto      ρ = (1 − k) u^-k, one step: the weights have no variance from k = 1/2 on; a reward of 1 where ρ > 1
@@ -16,7 +16,7 @@ graph       sixteen steps with two actions, of which π0 and π1 take the first 
 sepsis      an MDP of 40 states and 8 actions, up to twenty steps, which end with a reward of 1 or without; π1 takes the
             best action half the time and follows π0 otherwise
 
-and such as no interval can cover, for what is logged is not what it seems:
+The logs of the following problems are misleading, so no interval can cover the truth:
 
 unlogged    π1 takes an action that the log never shows; all rewards are 1
 wrong       ρ of a lognormal problem of ten steps, times a factor: π0 was logged too small, or too large
@@ -35,18 +35,18 @@ from offpolicy import theory
 
 @dataclass(frozen=True)
 class Setting:
-    """A name, the true value, γ, and how n trajectories are drawn."""
+    """A name, the true value, γ, and a function that draws n trajectories."""
 
     name: str
     value: float
     discount: float
     draw: Callable[[np.random.Generator, int], pl.DataFrame]
-    right: bool = True  # the log is what it seems
-    large: bool = False  # worth a look at many more trajectories
+    right: bool = True  # whether the log is not misleading
+    large: bool = False  # whether to measure with many more trajectories too
 
 
 def _frame(steps, **columns):
-    """Whole trajectories of so many steps, as (n, steps) arrays."""
+    """Return trajectories of `steps` steps from (n, steps) arrays."""
     n = len(next(iter(columns.values())))
     ids = {"episode": np.repeat(np.arange(n), steps), "step": np.tile(np.arange(steps), n)}
     return pl.DataFrame(ids | {name: values.reshape(-1) for name, values in columns.items()})
@@ -92,7 +92,7 @@ def _seldom(chance, steps=3):
 def _survival(go, logged=0.5, steps=10, name="survival"):
     def draw(rng, n):
         stops = rng.random((n, steps)) >= logged
-        runs = np.cumsum(np.cumsum(stops, axis=1), axis=1) <= 1  # the step that stops is still there
+        runs = np.cumsum(np.cumsum(stops, axis=1), axis=1) <= 1  # the step that stops is included
         ratio = np.where(stops, (1 - go) / (1 - logged), go / logged)
         return _frame(steps, ratio=ratio, reward=np.ones((n, steps))).filter(pl.Series(runs.reshape(-1)))
 
@@ -181,7 +181,7 @@ def _tabular(seed, steps, mixed, shift=0.0):
 
 
 def _sepsis(steps, best, states=40, actions=8, ends=0.1):
-    """The last state is where episodes end; a reward of 1 is had on the way there."""
+    """Make an MDP whose episodes end in the last state, some of them with a reward of 1 on the way there."""
     rng = np.random.default_rng(7)
     p = np.zeros((states, actions, states))
     p[:-1, :, :-1] = (1 - ends) * rng.dirichlet(np.full(states - 1, 0.1), size=(states - 1, actions))
@@ -212,7 +212,7 @@ def _sepsis(steps, best, states=40, actions=8, ends=0.1):
 
 
 def settings() -> list[Setting]:
-    """All of them."""
+    """Return all problems."""
     lognormal = [(s, 1, kind) for s in (0.5, 1.0, 1.5, 2.0) for kind in (True, False)]
     lognormal += [(s, 10, True) for s in (0.2, 0.4, 0.6)]
     made = [partial(_lognormal, *args) for args in lognormal]

@@ -1,4 +1,4 @@
-"""A hunt for samples in which `betting` is wider than `bernstein` with the same bounds, over laws of seven kinds."""
+"""Search for samples in which `betting` is wider than `bernstein` with the same bounds, over laws of seven kinds."""
 
 import math
 
@@ -8,7 +8,7 @@ from offpolicy.intervals.sketch import Sketch
 
 
 def drawn(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Values in [0, 1] of a law that is chosen at random, or 1 minus them."""
+    """Draw values in [0, 1] from a law that is chosen at random, or return 1 minus them."""
     rare = rng.random(n) < 10 ** rng.uniform(-4, 0)
     heavy = np.exp(rng.normal(size=n) * rng.uniform(0.1, 3))
     kinds = (
@@ -25,7 +25,7 @@ def drawn(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def hunt(samples: int) -> dict:
-    """How many bounds of `bernstein` say something, how many are better, and the shares of their distance from x̄."""
+    """Count the informative bounds of `bernstein` and those that are better, with the ratios of distances from x̄."""
     shares = []
     for seed in range(samples):
         rng = np.random.default_rng(seed)

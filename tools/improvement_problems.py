@@ -1,4 +1,4 @@
-"""Small problems with policies of known value, better and worse than the logged one: what `improve` has to choose from.
+"""Small problems for `improve`, with policies of known value that are better and worse than the logged one.
 
 walk            seven places in a row, a prize of 1 at one end, a small cost a move (`offpolicy.testing.Walk`)
 three actions   one state, five steps, rewards 1, -1 and -0.01 by action, π0 = (.45, .45, .1): a model knows all
@@ -22,9 +22,10 @@ from offpolicy.testing import Walk
 
 @dataclass(frozen=True, eq=False)
 class Table(Domain):
-    """A tabular problem: first states, P(s'|s, a), which lacks to 1 what ends an episode, mean rewards, and π0.
+    """A tabular problem with first states, P(s'|s, a), mean rewards and π0.
 
-    A reward is its mean, or 0 or 1 with that mean where rewards are drawn.
+    The missing probability of P(·|s, a) is that of the end of the episode. A reward is its mean or, where rewards are
+    `drawn`, 0 or 1 with that mean.
     """
 
     name: str
@@ -54,7 +55,7 @@ class Table(Domain):
         return self.policy(self.logged)
 
     def policy(self, table: Floats) -> Policy:
-        """The policy of a table π(a|s)."""
+        """Return the policy of a table π(a|s)."""
         return TabularPolicy(table, self.grid)
 
     def reset(self, n: int, rng: np.random.Generator) -> States:
@@ -72,7 +73,7 @@ class Table(Domain):
         return np.where(ended, 0, following)[:, None], rewards, ended
 
     def value(self, policy: Policy) -> float:
-        """V of a policy, by backward induction."""
+        """Return V of a policy by backward induction."""
         states = np.arange(len(self.first))[:, None]
         v = np.zeros(len(self.first))
         for t in reversed(range(self.horizon)):
@@ -93,7 +94,7 @@ class Problem:
 
 
 def problems() -> list[Problem]:
-    """All of them, each with candidates near to π0 and far from it, some better and some worse."""
+    """Return all problems, each with candidates near π0 and far from it, some better and some worse."""
     return [_walk(), _of(_three_actions()), _of(_costs()), _of(_random()), _of(_rare())]
 
 
@@ -108,7 +109,7 @@ def _walk() -> Problem:
 
 
 def _of(domain: Table) -> Problem:
-    """π0 mixed with the best policy, the worst, and a little of both, and a policy that does not look at the state."""
+    """Make a problem whose candidates are π0 mixed with the best or worst policy or both, and one without states."""
     tables = []
     for best in (np.max, np.min):
         v = np.zeros(len(domain.first))

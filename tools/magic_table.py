@@ -1,4 +1,4 @@
-"""Writes docs/results/magic.md, the experiment of Thomas & Brunskill (2016) for `magic`: python tools/magic_table.py"""
+"""Write docs/results/magic.md, the experiment of Thomas & Brunskill (2016) for `magic`: python tools/magic_table.py"""
 
 import argparse
 from pathlib import Path
@@ -8,7 +8,7 @@ import published_magic
 from thomas_brunskill import DOMAINS, ESTIMATORS, Hybrid, estimates, logs
 
 SIZES = [2**k for k in range(7, 13)]
-#: Mean squared errors are taken of these, in this order.
+#: The estimates whose mean squared errors are shown, in this order.
 FORMS = (*ESTIMATORS, "corrected", "published")
 HEAD = (
     "| n | reg | wdr | magic | magic / the better | corrected / the better | published / the better "
@@ -48,7 +48,7 @@ says that the covariances behind its figures lack a factor n; that published for
 
 
 def measured(domain: Hybrid, seed: int) -> np.ndarray:
-    """(sizes, numbers): squared errors, whether the truth is within 1.96 standard errors, and the share of g_H."""
+    """Return (sizes, numbers): squared errors, whether ±1.96 standard errors hold the truth, and the share of g_H."""
     found = []
     for log in logs(domain, SIZES, seed):
         ours = estimates(domain, log)
@@ -62,7 +62,7 @@ def measured(domain: Hybrid, seed: int) -> np.ndarray:
 
 
 def table(domain: Hybrid, runs: int) -> tuple[str, str]:
-    """Of one domain, and its worst ratios in words."""
+    """Return the table of one domain, and its worst ratios in words."""
     mean = sum(measured(domain, 1_000_000 + seed) for seed in range(runs)) / runs
     errors, held, share = mean[:, : len(FORMS)], mean[:, len(FORMS) : -1], mean[:, -1]
     over = errors[:, 2:] / errors[:, :2].min(axis=1, keepdims=True)

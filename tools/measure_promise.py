@@ -1,12 +1,12 @@
-"""Measure what the bounds of `improve` are worth, on problems whose values are known:
+"""Measure how well the bounds of `improve` hold, on problems whose values are known:
 
     python tools/measure_promise.py [--logs 200] [--out docs/results/improvement]
 
-For every problem, size and log the candidates are scored by rule (`difference`, the paired gain, or `value`, the
-paper's) and by bound. `promise.json` has how often the bounds of all candidates held at once, beside what Bonferroni
-says of them; how often one was recommended; and how often one that is worse than π0 was, where all candidates were
-offered and where only those were that are worse, with the verdict that `improve` asks for and without. `README.md`
-shows it.
+For every problem, size and log, the candidates are scored by rule (`difference`, the paired gain, or `value`, the
+paper's) and by bound. `promise.json` has how often the bounds of all candidates held at once, beside the promise by
+Bonferroni, and how often a candidate was recommended. It also has how often a candidate worse than π0 was recommended:
+when all candidates were offered, and when only the worse ones were, with the verdict that `improve` asks for and
+without it. `README.md` shows these numbers.
 """
 
 import argparse
@@ -27,13 +27,13 @@ CAUTIONS = (2.0, 3.0)
 ESTIMATORS = ("dr", "step-is")
 #: The level at which all bounds of `betting` hold at once.
 LEVEL = 0.95
-#: Of a bound that a model makes exact, rounding decides on which side of the truth it is.
+#: The tolerance for a bound that a model makes exact, where rounding decides on which side of the truth it is.
 ROUNDING = 1e-9
 SHARES = ("held", "recommended", "worse", "worse_of_worse", "worse_of_worse_any_verdict")
 
 
 def scored(problem: Problem, n: int, seed: int) -> Iterator[tuple[tuple[str, str, str], float, dict, float]]:
-    """By rule, estimator and bound: what is promised, the scores of candidates with their verdicts, and π0's mark."""
+    """Yield for each rule, estimator and bound the promise, the candidates' scores and verdicts, and π0's mark."""
     log = problem.domain.simulate(problem.domain.behavior, n, seed)
     settings = {"generator": problem.candidates, "threads": 1}
     count = len(problem.candidates)
@@ -61,7 +61,7 @@ def scored(problem: Problem, n: int, seed: int) -> Iterator[tuple[tuple[str, str
 
 
 def measured(problem: Problem, n: int, logs: int, number: int) -> Iterator[dict]:
-    """A row a rule, estimator and bound."""
+    """Yield one row per rule, estimator and bound."""
     counts: dict[tuple[str, str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     levels = {}
     bad = {name for name, value in problem.values.items() if value < problem.behavior}
@@ -84,7 +84,7 @@ def measured(problem: Problem, n: int, logs: int, number: int) -> Iterator[dict]
 
 
 def recommended(scores: dict[str, float], mark: float) -> str | None:
-    """The candidate with the highest score, if that is above what π0 has."""
+    """Return the candidate with the highest score, if that is above the mark of π0."""
     winner = max(scores, key=scores.__getitem__, default=None)
     return winner if winner is not None and scores[winner] > mark else None
 

@@ -2,10 +2,11 @@
 
     python tools/measure_small_samples.py [--logs 400] [--out docs/results/intervals]
 
-Logs of `small_sample_problems`, hundreds at once in NumPy; of the first log of each size the ends are compared with
-those of `evaluate`. Writes `small-samples.json` and `small-samples.md`: coverage of two-sided 95% intervals and of 95%
-bounds from each side by size and by the effective sample size of the log, and of each problem. `t, influence` is `t`
-without its correction for small samples. Logs in which all values are equal have no interval and are not counted.
+The logs of `small_sample_problems` are evaluated hundreds at once in NumPy, and the ends for the first log of each size
+are compared with those of `evaluate`. The tool writes `small-samples.json` and `small-samples.md`: the coverage of
+two-sided 95% intervals and of 95% bounds from each side, by size, by the effective sample size of the log, and by
+problem. `t, influence` is `t` without its correction for small samples. Logs in which all values are equal have no
+interval and are not counted.
 """
 
 import argparse
@@ -27,13 +28,13 @@ SIZES = (20, 50, 100, 300, 1000, 3000)
 ESTIMATORS = ("is", "step-is", "wis", "step-wis", "dr", "wdr")
 WEIGHTED = ("wis", "step-wis", "wdr")
 LEVEL, REPLICATES, LARGEST_RESAMPLED, RESAMPLED_LOGS = 0.95, 999, 1000, 200
-#: What is compared with `evaluate`.
+#: The methods that are compared with `evaluate`.
 COMPARED = ("normal", "t", "t-skew", "likelihood")
 student = np.vectorize(student_quantile, otypes=[float])
 
 
 def columns(logs: Logs, discount: float, estimator: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Numerators, denominators and weights of the ratios that θ is made of."""
+    """Return numerators, denominators and weights of the ratios whose sum is θ."""
     c, powers = logs.c, discount ** np.arange(logs.c.shape[2])
     before = np.concatenate([np.ones_like(c[:, :, :1]), c[:, :, :-1]], axis=2)
     residual = c * (logs.reward - logs.q_hat)
@@ -107,12 +108,12 @@ class Sample:
         return np.where(none, np.nan, centre - half), np.where(none, np.nan, centre + half)
 
     def resampled(self, counts: np.ndarray) -> np.ndarray:
-        """θ of each log and resample; NaN where it has no weight."""
+        """Return θ of each log and resample, or NaN where it has no weight."""
         b = counts @ self.den
         return (self.weights * (counts @ self.num) / b).sum(axis=2)
 
     def intervals(self, p: float, counts: np.ndarray | None) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-        """By method, the ends that are missed with 1 - p each."""
+        """Yield each method with its two ends, each of which misses with probability 1 - p."""
         n, weighted = self.n, self.estimator in WEIGHTED
         mine, ordinary = student(p, self.degrees), student_quantile(p, n - 1)
         plain = self.by_error(self.error, ordinary)
@@ -141,7 +142,7 @@ def root(values: np.ndarray) -> np.ndarray:
 
 
 def ordered(replicates: np.ndarray, level: np.ndarray | float) -> np.ndarray:
-    """The ⌊(B+1) level⌋-th smallest of each log; NaN where it has none, or the level is none."""
+    """Return the ⌊(B+1) level⌋-th smallest of each log, or NaN where there is none or no level."""
     place = np.floor((replicates.shape[1] + 1) * np.broadcast_to(level, len(replicates)) + 1e-9)
     known = (place >= 1) & (place <= replicates.shape[1])
     chosen = np.where(known, place, 1).astype(int) - 1
@@ -150,7 +151,7 @@ def ordered(replicates: np.ndarray, level: np.ndarray | float) -> np.ndarray:
 
 
 def corrected_levels(replicates: np.ndarray, theta: np.ndarray, psi: np.ndarray, p: float) -> list[np.ndarray]:
-    """The levels of BCa in the places of 1 - p and p."""
+    """Return the levels of BCa in the places of 1 - p and p."""
     normal = NormalDist()
     below = np.nanmean(np.where(np.isnan(replicates), np.nan, replicates < theta[:, None]), axis=1)
     equal = np.nanmean(np.where(np.isnan(replicates), np.nan, replicates == theta[:, None]), axis=1)
@@ -166,7 +167,7 @@ def corrected_levels(replicates: np.ndarray, theta: np.ndarray, psi: np.ndarray,
 
 
 def tallied(sample: Sample, value: float, counts: np.ndarray | None) -> Iterator[dict]:
-    """A row a method and log: whether the two-sided interval, the lower and the upper bound hold."""
+    """Yield one row per method and log: whether the two-sided interval, the lower and the upper bound hold."""
     two, one = (list(sample.intervals(p, counts)) for p in (0.5 + LEVEL / 2, LEVEL))
     for (method, low, high), (_, lower, upper) in zip(two, one, strict=True):
         yield pl.DataFrame(
@@ -183,7 +184,7 @@ def tallied(sample: Sample, value: float, counts: np.ndarray | None) -> Iterator
 
 
 def compare(logs: Logs, discount: float, estimators: list[str]) -> None:
-    """Refuses ends of the first log that `evaluate` does not give."""
+    """Refuse ends of the first log that differ from those of `evaluate`."""
     ev = op.evaluate(logs.frame(0), discount=discount, horizon=logs.c.shape[2], estimators=estimators, threads=1)
     for estimator in estimators:
         sample = Sample(logs, discount, estimator)
@@ -199,7 +200,7 @@ def compare(logs: Logs, discount: float, estimators: list[str]) -> None:
 
 
 def measured(number: int, setting, n: int, logs: int) -> pl.DataFrame:
-    """All rows of one problem and size."""
+    """Return all rows of one problem and size."""
     rng, rows, done = np.random.default_rng([number, n]), [], 0
     counts = np.random.default_rng(n).poisson(1.0, size=(REPLICATES, n)).astype(float)
     for block in drawn(setting, rng, logs, n):
@@ -215,14 +216,14 @@ def measured(number: int, setting, n: int, logs: int) -> pl.DataFrame:
 
 
 def summary(rows: pl.DataFrame, *keys: str) -> list[dict]:
-    """Coverage and width by some keys."""
+    """Return coverage and width by some keys."""
     covers = [pl.col(side).mean().round(4) for side in ("two", "lower", "upper")]
     about = [pl.col("width").median().round(3), pl.col("two").count().alias("intervals")]
     return rows.group_by(*keys, maintain_order=True).agg(*covers, *about).sort(keys, maintain_order=True).to_dicts()
 
 
 def by_cell(rows: pl.DataFrame) -> list[dict]:
-    """A row a problem, size and estimator, with the coverage of each method but the bootstrap."""
+    """Return one row per problem, size and estimator, with the coverage of each method but the bootstrap."""
     keys, cells = ("problem", "n", "estimator"), {}
     for row in summary(rows.filter(~pl.col("method").str.starts_with("bootstrap")), *keys, "method"):
         cell = cells.setdefault(tuple(row[key] for key in keys), {key: row[key] for key in keys})

@@ -1,10 +1,11 @@
-"""Measure how often intervals cover the truth, and what the verdict says of them, on problems from easy to hopeless:
+"""Measure how often intervals cover the truth, and how the verdict judges them, on problems from easy to hopeless:
 
     python tools/measure_verdict.py [--runs 500] [--out docs/results/verdict]
 
-Writes `table.json`: a row a problem, size and estimator, with the coverage of its 95% t interval, how often its verdict
-was what, coverage and the mean of (estimate − truth)/error given the verdict, and the medians of the diagnostics; the
-same coverage by ranges of each diagnostic; and how the rules compare with the former ones. `README.md` shows all that.
+The tool writes `table.json` with one row per problem, size and estimator. A row has the coverage of the 95% t interval,
+how often each verdict was given, coverage and the mean of (estimate − truth)/error given the verdict, and the medians
+of the diagnostics. The file also has the same coverage by ranges of each diagnostic, and a comparison with the former
+rules. `README.md` shows all that.
 """
 
 import argparse
@@ -25,13 +26,13 @@ from verdict_page import page
 
 SIZES, LARGE = (20, 100, 300, 1000, 5000), 100_000
 ESTIMATORS = ("is", "step-is", "wis", "step-wis", "dr", "wdr")
-#: Coverage below which intervals are poor, if by more than the standard error of what was measured.
+#: The coverage below which intervals are poor, if by more than the standard error of the measurement.
 POOR = 0.9
-#: Problems that are about policies far from the log, and weights without a variance: compared with and without them.
+#: Problems with policies far from the log or weights without a variance, with and without which rules are compared.
 FAR = ("graph", "sepsis", "bandit 2")
-#: What makes a combination of problem, size and estimator good: see `judged_good`.
+#: The limits by which `judged_good` calls a combination of problem, size and estimator good.
 GOOD = {"episodes": 300, "coverage": 0.94, "missed_on_a_side": 0.04, "spread_over_error": 1.1}
-#: Ranges of the diagnostics by which coverage is told, of logs that are what they seem; and of all.
+#: Ranges of the diagnostics by which coverage is shown, for logs that are not misleading; `RANGES_OF_ALL` is for all.
 RANGES = {
     "size": (3, 10, 30, 100, 300, 1000),
     "predicted_leaning": (0.01, 0.1, 0.25, 1, 3, 10),
@@ -58,7 +59,7 @@ KEYS = ("setting", "right", "n", "estimator")
 
 
 def measured(number: int, setting: Setting, n: int, runs: int) -> Iterator[dict]:
-    """A row a run and estimator."""
+    """Yield one row per run and estimator."""
     for run in range(runs):
         log = setting.draw(np.random.default_rng([number, n, run]), n)
         ev = op.evaluate(log, discount=setting.discount, threads=1)
@@ -74,7 +75,7 @@ def measured(number: int, setting: Setting, n: int, runs: int) -> Iterator[dict]
 
 
 def of_estimate(ev: op.Evaluation, name: str, moved: dict, truth: float) -> dict:
-    """What became of one estimate: its interval, its verdict, and what that rests on."""
+    """Return the interval of one estimate, its verdict, and the diagnostics that the verdict rests on."""
     estimate, found = ev[name], ev.diagnostics.row(0, named=True)
     low, high = (-np.inf, -np.inf) if estimate.low is None else (estimate.low, estimate.high)
     error = estimate.std_error or 0.0
@@ -94,20 +95,20 @@ def of_estimate(ev: op.Evaluation, name: str, moved: dict, truth: float) -> dict
 
 
 def mean_errors(found: dict, n: int) -> float:
-    """How many of its standard errors the mean weight is from 1; none where rounding explains it."""
+    """Return how many of its standard errors the mean weight is from 1, or 0 where rounding explains the distance."""
     off = abs(found["mean_weight"] - 1)
     error = found["mean_weight"] * max(1 / found["ess"] - 1 / n, 0.0) ** 0.5 if found["ess"] else np.inf
     return 0.0 if off <= verdict.MEAN_ROUNDING else off / error if error else np.inf
 
 
 def control_errors(found: dict) -> float | None:
-    """How many of its standard errors the control variate is from 0."""
+    """Return how many of its standard errors the control variate is from 0."""
     mean, error = found["control_variate"], found["control_error"]
     return abs(mean) / error if mean is not None and error else None
 
 
 def by_setting(runs: pl.DataFrame) -> list[dict]:
-    """A row a problem, size and estimator."""
+    """Return one row per problem, size and estimator."""
     medians = [pl.col(name).median().round(4) for name in ("ess", "size", "k_hat", "largest_share", "concentration")]
     given = []
     for level in LEVELS:
@@ -131,13 +132,13 @@ def by_setting(runs: pl.DataFrame) -> list[dict]:
 
 
 def judged_poor() -> pl.Expr:
-    """A combination whose intervals cover less than they may, beyond chance."""
+    """Select combinations whose intervals cover too little, beyond chance."""
     covers = pl.col("coverage")
     return covers + (covers * (1 - covers) / pl.col("runs")).sqrt() < POOR
 
 
 def judged_good() -> pl.Expr:
-    """A combination whose intervals do what they say: a verdict below *reliable* on its logs is a false alarm."""
+    """Select combinations whose intervals do what they say, so that a verdict below *reliable* is a false alarm."""
     return pl.all_horizontal(
         "right",
         pl.col("n") >= GOOD["episodes"],
@@ -149,7 +150,7 @@ def judged_good() -> pl.Expr:
 
 
 def passed() -> dict[str, pl.Expr]:
-    """What each rule of the verdict lets pass as reliable."""
+    """Return for each rule of the verdict the expression by which an estimate passes as reliable."""
     share, leans = pl.col("concentration"), pl.col("leaning") > verdict.LEANING
     leaning = (
         pl.when(pl.col("estimator").is_in(named(lambda about: about.weights_returns)))
@@ -174,7 +175,7 @@ def passed() -> dict[str, pl.Expr]:
 
 
 def by_range(runs: pl.DataFrame, name: str) -> list[dict]:
-    """Coverage between the limits of one diagnostic, where all other rules let the estimate pass as reliable."""
+    """Return coverage between the limits of one diagnostic, for estimates that pass all other rules as reliable."""
     rules = passed()
     chosen = runs.filter(*(rule for other, rule in rules.items() if other != name and rule is not rules[name]))
     if name == "k_hat":
@@ -191,7 +192,7 @@ def by_range(runs: pl.DataFrame, name: str) -> list[dict]:
 
 
 def comparison(runs: pl.DataFrame, rows: list[dict]) -> list[dict]:
-    """The rules and the former ones on the same logs that are what they seem: of all problems, and without the far."""
+    """Compare the present and the former rules on logs that are not misleading, with and without the far problems."""
     found = []
     for which, chosen in (("without far ones", lambda name: not name.startswith(FAR)), ("all", lambda _: True)):
         some = [row for row in rows if row["right"] and chosen(row["setting"])]
@@ -221,11 +222,11 @@ def comparison(runs: pl.DataFrame, rows: list[dict]) -> list[dict]:
 
 
 def without(runs: pl.DataFrame, rows: list[dict]) -> list[dict]:
-    """What would be called reliable without one of the rules, on problems whose logs are what they seem."""
+    """Return how often estimates on logs that are not misleading would be reliable without one of the rules."""
     rules, found = passed(), []
     kinds = pl.DataFrame([{key: row[key] for key in (*KEYS, "poor", "good")} for row in rows])
     logs = runs.filter("right").join(kinds, on=list(KEYS))
-    names = [name for name in rules if name != "leaning"]  # which is one rule with the concentration
+    names = [name for name in rules if name != "leaning"]  # it is one rule together with the concentration
     for dropped in (None, *names):
         others = [rule.fill_null(True) for name, rule in rules.items() if name in names and name != dropped]
         shares = logs.group_by(*KEYS, "poor", "good").agg(pl.all_horizontal(others).mean().alias("reliable"))

@@ -1,8 +1,8 @@
-"""How wide finite-sample intervals are: ours, the rule that `betting` followed before, and a published reference.
+"""Measure how wide finite-sample intervals are: ours, the former rule of `betting`, and a published reference.
 
     python tools/measure_widths.py [--runs 30] [--hunted 4000] [--out docs/results/intervals]
 
-Logs of one step, whose true value is known, with bounds on rewards and ratios. Ends beyond what is possible are cut off
+The logs have one step, a known true value, and bounds on rewards and ratios. Ends beyond what is possible are cut off
 there. `widths.json` has the mean widths and how often the truth was missed; `README.md` shows the widths.
 """
 
@@ -28,7 +28,7 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True)
 class Law:
-    """Rewards and ratios of n trajectories, the value, and the bounds that are given."""
+    """Rewards and ratios of n trajectories, their value, and the bounds that are given."""
 
     about: str
     draw: Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
@@ -41,17 +41,17 @@ class Law:
 
 
 def of_rewards(about: str, draw: Callable[[np.random.Generator, int], np.ndarray], value: float) -> Law:
-    """Rewards in [0, 1] of a policy that is the old one."""
+    """Make a law with rewards in [0, 1] and the old policy as the target."""
     return Law(about, lambda rng, n: (draw(rng, n), np.ones(n)), value, op.Bounds(reward=(0.0, 1.0), ratio=1.0))
 
 
 def two(rng: np.random.Generator, n: int) -> np.ndarray:
-    """π0 takes either of two actions half of the time, π1 the first in three of four."""
+    """Draw ratios where π0 takes each of two actions half of the time, and π1 the first in three of four."""
     return rng.choice([0.5, 1.5], n)
 
 
 def capped(mean: float, sigma: float, most: float) -> float:
-    """E min(e^z, most) for a normal z."""
+    """Return E min(e^z, most) for a normal z."""
     normal, top = NormalDist(mean, sigma), math.log(most)
     below = math.exp(mean + sigma**2 / 2) * normal.cdf(top - sigma**2)
     return below + most * (1 - normal.cdf(top))
@@ -93,7 +93,7 @@ LAWS = {
 
 
 def falling(log_capital: Callable[[float], float], delta: float, high: float) -> float:
-    """Where a capital that falls in m passes 1/δ."""
+    """Find where a capital that falls in m passes 1/δ."""
     low = 0.0
     for _ in range(40 if high > 0 else 0):
         m = (low + high) / 2
@@ -102,7 +102,7 @@ def falling(log_capital: Callable[[float], float], delta: float, high: float) ->
 
 
 def former(x: np.ndarray, delta: float) -> float:
-    """Betting as it was: five rounds, one stake for each, by rewards alone."""
+    """Return the bound by the former betting: five rounds, one stake for each, by rewards alone."""
     rounds = np.searchsorted((0.05, 0.1, 0.2, 0.4, 1.0), share_of(range(len(x)), SEED), side="right")
     stake = np.zeros(len(x))
     for k in range(1, 5):
@@ -114,10 +114,10 @@ def former(x: np.ndarray, delta: float) -> float:
 
 
 def hedged(x: np.ndarray, delta: float) -> float:
-    """The hedged capital of Waudby-Smith & Ramdas (2024), section 4.2, for x in [0, 1], from below, one by one.
+    """Return a lower bound by the hedged capital of Waudby-Smith & Ramdas (2024), section 4.2, for x in [0, 1].
 
-    λ_t = min(√(2 ln(1/δ) / (n σ²_{t−1})), 0.9/m), with one more value ½ and one more square ¼; the largest capital of
-    all t counts.
+    It adds the values one by one with λ_t = min(√(2 ln(1/δ) / (n σ²_{t−1})), 0.9/m), where mean and variance start from
+    one more value ½ and one more square ¼. The largest capital of all t counts.
     """
     n, t = len(x), np.arange(1, len(x) + 1)
     mean = (0.5 + np.cumsum(x)) / (t + 1)
@@ -127,7 +127,7 @@ def hedged(x: np.ndarray, delta: float) -> float:
 
 
 def ends_of(law: Law, log: pl.DataFrame, level: float) -> Iterator[tuple[str, Ends]]:
-    """Every method with its interval of `step-is`."""
+    """Yield every method with its interval of `step-is`."""
     estimate = op.evaluate(log, horizon=1, estimators=["step-is"], bounds=law.bounds, threads=1)["step-is"]
     for method in OURS:
         found = estimate.interval(level, method)
@@ -189,7 +189,8 @@ samples of seven kinds of laws ([hunt_wider.py](../../../tools/hunt_wider.py)), 
 `bernstein` said something in {telling:,}, and was better in {better}: the distance of `betting` from the mean was
 {median:.2f} of its distance in the median, and {worst:.2f} at worst.
 [test_betting.py](../../../tests/unit/intervals/test_betting.py)
-looks for an exception anew, and found one with two games, of 94 trajectories at 75%: what this page shows is
+compares them on random samples, and two exceptions were found that way, of 94 trajectories at 75% and of 206 at
+93.75%: what this page shows is
 measured, not proved, see [betting.py](../../../python/offpolicy/intervals/betting.py).
 """
 
@@ -216,7 +217,7 @@ def page(rows: list[dict], hunted: dict, runs: int) -> str:
 
 
 def summary(rows: list[dict]) -> str:
-    """The mean of the ratios of widths by size, and what was missed."""
+    """Return the mean ratios of widths by size, and the shares of misses."""
     lines = []
     for other in ("former betting", "one by one", "bernstein"):
         means = []

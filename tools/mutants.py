@@ -1,10 +1,11 @@
-"""Mistakes that must not go unseen (STATISTICS 6.5): each is put into a copy of the source, and a test must fail.
+"""Mistakes that the tests must detect: each is put into a copy of the source, and a test must fail.
 
     python tools/mutants.py [WORDS OF A NAME...]
 
-A mistake in Rust is seen by the tests of the core, one in Python by those of the package, which need its compiled core.
-Without any mistake the tests must pass, so that it is the mistake they see. Copy and builds are kept in target/mutants;
-the first run compiles what the core needs, and each mistake in Rust then takes half a minute.
+The tests of the core detect a mistake in Rust, and those of the package a mistake in Python; the latter need the
+compiled core. Without any mistake the tests must pass, so that a failure is due to the mistake. The copy and its builds
+are kept in target/mutants. The first run compiles the dependencies of the core, and each mistake in Rust then takes
+half a minute.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ COPY = BUILDS / "source"
 
 @dataclass(frozen=True)
 class Mutant:
-    """One mistake: `old` stands once in the file, `new` takes its place, and these tests see it."""
+    """One mistake: `new` replaces `old`, which occurs once in the file, and `tests` detect it."""
 
     name: str
     file: str
@@ -33,12 +34,12 @@ class Mutant:
     tests: str
 
     def __str__(self) -> str:
-        """What the mistake is, and where."""
+        """Return the mistake and its file."""
         return f"{self.name} ({self.file})"
 
     @property
     def command(self) -> list[str]:
-        """What runs the tests."""
+        """Return the command that runs the tests."""
         runner = (
             ["cargo", "test", "--quiet", "--package", "offpolicy-core"]
             if self.file.endswith(".rs")
@@ -48,12 +49,12 @@ class Mutant:
 
 
 def core(name: str, file: str, old: str, new: str, tests: str) -> Mutant:
-    """A mistake in the core that a property of all logs contradicts."""
+    """Make a mistake in the core that a property of all logs contradicts."""
     return Mutant(name, f"rust/core/src/{file}", old, new, f"--test properties {tests}")
 
 
 def package(name: str, file: str, old: str, new: str, tests: str) -> Mutant:
-    """A mistake in the package."""
+    """Make a mistake in the package."""
     return Mutant(name, f"python/offpolicy/{file}", old, new, f"tests/{tests}")
 
 
@@ -191,7 +192,7 @@ MUTANTS = [
 
 
 def refresh_copy() -> None:
-    """Copies the source and the compiled core, but for what is there: untouched, it need not be compiled anew."""
+    """Copy the source and the compiled core, except files that are unchanged, which need not be compiled again."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
     files = {ROOT / name: COPY / name for name in filter(None, names) if (ROOT / name).is_file()}
@@ -206,7 +207,7 @@ def refresh_copy() -> None:
 
 
 def fails(command: list[str]) -> bool:
-    """True if a test fails; one that cannot be run is no failure."""
+    """Tell whether a test fails. A test that cannot be run stops the program."""
     paths = [COPY / "python", *COPY.glob("plugins/*/src"), *filter(None, [os.environ.get("PYTHONPATH")])]
     settings = {"CARGO_TARGET_DIR": str(BUILDS), "PYTHONPATH": os.pathsep.join(map(str, paths))}
 
@@ -223,7 +224,7 @@ def fails(command: list[str]) -> bool:
 
 
 def lives(mutant: Mutant) -> bool:
-    """True if no test sees the mistake."""
+    """Tell whether no test detects the mistake."""
     file = COPY / mutant.file
     right = file.read_text()
     file.write_text(right.replace(mutant.old, mutant.new))
@@ -234,7 +235,7 @@ def lives(mutant: Mutant) -> bool:
 
 
 def main(words: list[str]) -> int:
-    """Tries all mutants, or those whose names have one of the words; 1 if one lives."""
+    """Try all mutants, or those whose names contain one of the words, and return 1 if one lives."""
     chosen = [mutant for mutant in MUTANTS if not words or any(word in str(mutant) for word in words)]
     refresh_copy()
     for command in dict.fromkeys(tuple(mutant.command) for mutant in chosen):

@@ -1,8 +1,8 @@
 """Draw the pictures of the documentation anew: `python tools/pictures.py [NAME...]`.
 
-Each picture is a function without arguments that returns a figure; its name is that of the file in docs/pictures. The
-description of a picture, with its data, is kept in the SVG, so that a test sees whether the file is up to date where
-another version of the renderer would write other bytes.
+Each picture is a function without arguments that returns a figure, and has the name of its file in docs/pictures. The
+description of a picture, with its data, is kept in the SVG. By it a test can tell whether the file is up to date even
+where another version of the renderer would write other bytes.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from offpolicy.figures.figure import Figure
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 SVG = "http://www.w3.org/2000/svg"
-#: Significant digits of the numbers in a description: other processors may round the last ones otherwise.
+#: Significant digits of the numbers in a description, because other processors may round the last ones differently.
 DIGITS = 12
 
 
 def forest() -> Figure:
-    """The estimates of the demo's log."""
+    """Draw the estimates of the demo's log."""
     return op.evaluate(op.demo_log(), discount=0.9).figure("forest")
 
 
@@ -32,7 +32,7 @@ PICTURES: dict[str, Callable[[], Figure]] = {"forest": forest}
 
 
 def description(figure: Figure) -> dict[str, Any]:
-    """Return what a figure shows, without what depends on the version of Altair."""
+    """Return the description of a figure, without the parts that depend on the version of Altair."""
     spec = figure.to_dict()
     (rows,) = spec.pop("datasets").values()
     for name in ("$schema", "data"):

@@ -1,4 +1,4 @@
-"""The page that shows what `measure_promise` measured."""
+"""The page that shows the measurements of `measure_promise`."""
 
 from collections.abc import Iterator
 
@@ -42,7 +42,7 @@ Candidates and their true gains:
 
 
 def page(document: dict) -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     rows, logs = document["rows"], document["logs"]
     normal = [row for row in rows if row["bound"] != "betting"]
     betting = [row for row in rows if row["bound"] == "betting"]
@@ -75,7 +75,7 @@ def _where(row: dict) -> str:
 
 
 def _summary(rows: list[dict]) -> Iterator[str]:
-    """A line a rule, estimator and bound, over all problems and sizes."""
+    """Yield one line per rule, estimator and bound, over all problems and sizes."""
     for key in dict.fromkeys((row["rule"], row["estimator"], row["bound"]) for row in rows):
         some = [row for row in rows if (row["rule"], row["estimator"], row["bound"]) == key]
         held = sorted(row["held"] for row in some)

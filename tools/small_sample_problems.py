@@ -1,11 +1,11 @@
-"""Problems on which intervals of small samples are measured: those of `hard_problems` that are what they seem, and
+"""Problems for measuring intervals of small samples: those of `hard_problems` that are not misleading, and three more.
 
 heavy-tailed   one step, ρ = exp(1.2 Z − 0.72), an exponential reward that is twice as large where Z > 0
 costs          five steps of costs, −1 or −3 and noise, of an action that π1 prefers
 walk           sixteen steps with a reward of 1 for the action that π1 prefers, or avoids
 
-as arrays of many logs at once. Problems without a model get a poor one, the same share of the value for each step
-that is left, so that `dr` and `wdr` are measured with good models and with poor ones.
+Logs are arrays of many at once. Problems without a model get a poor one, the same share of the value for each step that
+is left, so that `dr` and `wdr` are measured with good models and with poor ones.
 """
 
 from collections.abc import Iterator
@@ -16,15 +16,15 @@ import numpy as np
 import polars as pl
 from hard_problems import Setting, _frame, settings
 
-#: Trajectories of a block of logs.
+#: The number of trajectories in a block of logs.
 AT_ONCE = 40_000
-#: Of the value that the poor model knows.
+#: The share of the value that the poor model knows.
 KNOWN = 0.7
 
 
 @dataclass(frozen=True)
 class Logs:
-    """Logs of n trajectories, as (logs, n, H) arrays padded after the end: c_t stays, the others are 0."""
+    """Logs of n trajectories as (logs, n, H) arrays. After the end of a trajectory c_t stays and the others are 0."""
 
     c: np.ndarray
     reward: np.ndarray
@@ -33,7 +33,7 @@ class Logs:
     running: np.ndarray
 
     def frame(self, log: int) -> pl.DataFrame:
-        """One of them as a log."""
+        """Return one of the logs as a frame."""
         c = self.c[log]
         ratio = c / np.hstack([np.ones((len(c), 1)), c[:, :-1]])
         columns = {"ratio": ratio, "reward": self.reward[log], "q_hat": self.q_hat[log], "v_hat": self.v_hat[log]}
@@ -49,7 +49,7 @@ def _heavy_tailed(sigma=1.2):
 
 
 def _two_actions(name, steps, discount, before, after, reward, noise):
-    """π0 and π1 take action 0 with these chances; `reward` of action 0 and of action 1."""
+    """Make a problem in which π0 and π1 take action 0 with these chances; `reward` is that of each action."""
 
     def draw(rng, n):
         first = rng.random((n, steps)) < before
@@ -61,7 +61,7 @@ def _two_actions(name, steps, discount, before, after, reward, noise):
 
 
 def problems() -> list[Setting]:
-    """All of them."""
+    """Return all problems."""
     return [
         *(setting for setting in settings() if setting.right and not setting.name.startswith("seldom")),
         _heavy_tailed(),
@@ -72,7 +72,7 @@ def problems() -> list[Setting]:
 
 
 def drawn(setting: Setting, rng: np.random.Generator, logs: int, n: int) -> Iterator[Logs]:
-    """So many logs, in blocks."""
+    """Yield `logs` logs, in blocks."""
     size = max(1, AT_ONCE // n)
     for start in range(0, logs, size):
         yield _padded(setting, setting.draw(rng, min(size, logs - start) * n), n)

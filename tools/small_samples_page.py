@@ -1,8 +1,8 @@
-"""The page of `measure_small_samples`."""
+"""The page that shows the measurements of `measure_small_samples`."""
 
 METHODS = ("t, influence", "t", "t-skew", "auto", "normal", "likelihood", "bootstrap", "bootstrap-bca")
 SIDES = {"two": "two-sided", "lower": "lower bound", "upper": "upper bound"}
-#: Points below 95 from which a cell is put in parentheses.
+#: The shortfall from 95% beyond which a cell is put in parentheses.
 ALLOWED = 0.02
 
 PAGE = """# Intervals of small samples
@@ -25,7 +25,7 @@ size.
 
 
 def table(rows: list[dict], group: str, key: str, head: str, side: str) -> str:
-    """One table: a row a size, a column a method."""
+    """Return one table, with one row per size and one column per method."""
     mine = [row for row in rows if row["group"] == group]
     methods = [
         m for m in METHODS if any(row["method"] == m for row in mine) and (m, group) != ("t, influence", "averages")
@@ -38,7 +38,7 @@ def table(rows: list[dict], group: str, key: str, head: str, side: str) -> str:
 
 
 def shown(number: float | None, side: str) -> str:
-    """A cell."""
+    """Format a cell."""
     if number is None:
         return "–"
     if side == "width":
@@ -47,7 +47,7 @@ def shown(number: float | None, side: str) -> str:
 
 
 def findings(cells: list[dict]) -> str:
-    """What is better, cell by cell."""
+    """Return a comparison of the methods, cell by cell."""
     before, t, skew, auto = ([cell[m]["two"] for cell in cells if m in cell] for m in METHODS[:4])
 
     def far(covers: list[float | None]) -> str:
@@ -65,7 +65,7 @@ def findings(cells: list[dict]) -> str:
 
 
 def page(document: dict, cells: list[dict]) -> str:
-    """All tables, for people."""
+    """Return the page with all tables."""
     tables = []
     for group, about in (("weighted", "Weighted estimators"), ("averages", "Averages")):
         for side, name in SIDES.items():

@@ -1,4 +1,4 @@
-"""The page that shows how often intervals cover the truth, and what the verdict says of them."""
+"""The page that shows how often intervals cover the truth, and how the verdict judges them."""
 
 from collections.abc import Iterable
 
@@ -89,7 +89,7 @@ ESS, k̂ and the largest share of a weight are medians. After each coverage, how
 {settings}
 """
 
-#: What is known of the committed measurement beyond its numbers.
+#: Notes on the committed measurement beyond its numbers.
 CHOSEN = """
 How to read this: the limits were chosen on these very logs, among some two dozen variants that were tried, so that on
 new logs the shares will be somewhat worse. That *poor* allows for the standard error of a share was decided after a
@@ -114,24 +114,24 @@ LEVELS = ("reliable", "fragile", "unusable")
 
 
 def percent(share: float | None) -> str:
-    """A share for a table."""
+    """Format a share for a table."""
     return "–" if share is None else f"{100 * share:.1f}%"
 
 
 def table(heads: list[str], rows: Iterable[list[str]]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def between(row: dict) -> str:
-    """A range in words."""
+    """Describe a range in words."""
     low, high = row["from"], row["to"]
     return f"below {high:g}" if low is None else f"{low:g} or more" if high is None else f"{low:g} to {high:g}"
 
 
 def comparison(document: dict) -> str:
-    """The rules and the former ones."""
+    """Return the comparison of the present rules with the former ones."""
     heads = ["problems", "rules", "poor", "called reliable", "at worst", "good", "false alarms", "covering"]
     heads += ["false alarms", "coverage if reliable", "combinations below 92% if reliable"]
     rows = []
@@ -144,7 +144,7 @@ def comparison(document: dict) -> str:
 
 
 def without(document: dict) -> str:
-    """The verdict without one of its rules."""
+    """Return the table of the verdict without one of its rules."""
     rows = []
     for row in document["without"]:
         name = "all rules" if row["rule"] is None else f"without: {NAMED.get(row['rule'], row['rule'])}"
@@ -154,7 +154,7 @@ def without(document: dict) -> str:
 
 
 def alarms(document: dict) -> str:
-    """False alarms by problem and size."""
+    """Return the table of false alarms by problem and size."""
     good = [row for row in document["settings"] if row["good"]]
     sizes = sorted({row["n"] for row in good})
     rows = []
@@ -169,7 +169,7 @@ def alarms(document: dict) -> str:
 
 
 def levels(rows: list[dict]) -> str:
-    """Each verdict over all problems whose logs are what they seem, by size."""
+    """Return how often each verdict was given by size, over all problems whose logs are not misleading."""
     cells = []
     for n in sorted({row["n"] for row in rows}):
         own, line = [row for row in rows if row["n"] == n], [f"{n:,}"]
@@ -187,7 +187,7 @@ def levels(rows: list[dict]) -> str:
 
 
 def given(rows: list[dict]) -> str:
-    """Reliable and fragile beside each other, where both were said."""
+    """Return the table that compares reliable with fragile, where both were given."""
     chosen = [row for row in rows if row["n"] >= 300 and min(row["reliable"], row["fragile"]) >= 0.1]
     cells = []
     for row in chosen:
@@ -201,7 +201,7 @@ def given(rows: list[dict]) -> str:
 
 
 def by_problem(document: dict) -> str:
-    """Coverage of each estimator, and how often it was called reliable."""
+    """Return the coverage of each estimator, and how often it was called reliable."""
     estimators = list(dict.fromkeys(row["estimator"] for row in document["settings"]))
     by_log: dict[tuple, dict[str, dict]] = {}
     for row in document["settings"]:
@@ -217,7 +217,7 @@ def by_problem(document: dict) -> str:
 
 
 def page(document: dict) -> str:
-    """What was measured, for people."""
+    """Return the page with all measurements."""
     rows = [row for row in document["settings"] if row["right"]]
     wrong = [row for row in document["settings"] if not row["right"]]
     poor, wrong_poor = ([row for row in some if row["poor"]] for some in (rows, wrong))

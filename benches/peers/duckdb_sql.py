@@ -1,8 +1,8 @@
 """The best DuckDB SQL found: window functions over the Parquet file in its own order, on two threads.
 
-`over (rows unbounded preceding)` streams, where `partition by episode order by step` sorts what is sorted and
-takes twice as long. So ρ_{1:t} is exp of one running sum over the whole file, less what it was where the
-episode began.
+`over (rows unbounded preceding)` streams, whereas `partition by episode order by step` sorts rows that are already
+sorted and takes twice as long. So ρ_{1:t} is exp of one running sum over the whole file, minus the sum at the beginning
+of the episode.
 """
 
 from pathlib import Path

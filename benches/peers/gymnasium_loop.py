@@ -1,8 +1,8 @@
-"""A plain loop over Gymnasium's vector environment, with the dynamics of Mountain Car in an `Env` as one writes it.
+"""A plain loop over Gymnasium's vector environment, with the dynamics of Mountain Car in a typical `Env`.
 
-256 environments at a time, the fastest of 16, 64, 256 and 1024; each begins anew as soon as it has ended, and the
-loop stops with the last of n ends. That counts short episodes first, so the peer makes slightly fewer steps than ours.
-It keeps states, actions and rewards, and no more.
+It runs 256 environments at a time, the fastest of 16, 64, 256 and 1024. Each starts again as soon as its episode has
+ended, and the loop stops when n episodes have ended. That counts short episodes first, so the peer makes slightly fewer
+steps than ours. It keeps states, actions and rewards, and no more.
 """
 
 import math
@@ -43,7 +43,7 @@ class Car(gymnasium.Env):
 
 
 def run(episodes: int, seed: int) -> tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray]]:
-    """States, actions and rewards of the environments, step by step, until so many episodes have ended."""
+    """Return states, actions and rewards of the environments, step by step, until enough episodes have ended."""
     mode = gymnasium.vector.AutoresetMode.SAME_STEP
     environments = gymnasium.vector.SyncVectorEnv([Car] * _ENVIRONMENTS, autoreset_mode=mode)
     rng = np.random.default_rng(seed)
@@ -60,7 +60,7 @@ def run(episodes: int, seed: int) -> tuple[list[np.ndarray], list[np.ndarray], l
 
 
 def check() -> None:
-    """Its steps are those of the domain, on states from everywhere."""
+    """Check that its steps are those of the domain, on states from everywhere."""
     rng = np.random.default_rng(0)
     domain, car = MountainCar(), Car()
     states, actions = rng.uniform(_LOW, _HIGH, (2000, 2)), rng.integers(0, 3, 2000)

@@ -1,10 +1,11 @@
-"""A hand-written Numba loop on two threads: the same estimators and errors, no checks of the log.
+"""A hand-written Numba loop on two threads, with the same estimators and errors but no checks of the log.
 
-Pass 1 folds each trajectory forwards (step-is, dr) and adds c_t and c_t·r_t to its block's sums a step.
+Pass 1 folds each trajectory forwards (step-is, dr) and adds c_t and c_t·r_t to the sums of its block, one per step.
 Pass 2 knows the normalisers and reads reward and probabilities again for ψ, the influence of step-wis.
 
-It is told where trajectories begin, and never reads the columns `episode` and `step`; `run_from_log` looks.
-Short loops over slices, one concern each, are what LLVM vectorises: one fused loop takes 1.5 times as long.
+It is told where trajectories begin and never reads the columns `episode` and `step`; `run_from_log` finds the
+trajectories itself. LLVM vectorises short loops over slices that do one thing each. One fused loop takes 1.5 times as
+long.
 """
 
 import math
@@ -24,7 +25,7 @@ _jit = numba.njit(parallel=True, fastmath=True, error_model="numpy")
 
 
 def prepare(log: pl.DataFrame) -> dict[str, np.ndarray]:
-    """The columns as arrays, without a copy, and the first row of each trajectory."""
+    """Return the columns as arrays, without a copy, and the first row of each trajectory."""
     numba.set_num_threads(min(THREADS, numba.config.NUMBA_NUM_THREADS))
     names = ("episode", "reward", "behavior_prob", "target_prob", "q_hat", "v_hat")
     data = {name: log[name].to_numpy() for name in names}
@@ -36,7 +37,7 @@ def run(data: dict[str, np.ndarray], discount: float) -> Estimates:
 
 
 def run_from_log(data: dict[str, np.ndarray], discount: float) -> Estimates:
-    """The same, but reads the column `episode` to find the trajectories."""
+    """Compute the estimates, but find the trajectories from the column `episode`."""
     return _estimates(data, _starts(data["episode"]), discount)
 
 
@@ -56,7 +57,7 @@ def _estimates(data: dict[str, np.ndarray], starts: np.ndarray, discount: float)
     return {"step-is": _mean(step_is), "step-wis": wis, "dr": _mean(dr)}
 
 
-# No BLAS (`psi @ psi`) here: its waiting threads would keep both cores busy while the loops run.
+# BLAS (`psi @ psi`) is not used here: its waiting threads would keep both cores busy while the loops run.
 def _mean(values: np.ndarray) -> Estimate:
     return Estimate(float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values))))
 

@@ -1,10 +1,10 @@
-"""The bootstrap of a mean as it is usually written: indices of resamples are drawn, values gathered and averaged."""
+"""The usual bootstrap of a mean: indices of resamples are drawn, and the values gathered and averaged."""
 
 import numpy as np
 
 NAME = "NumPy, indices drawn"
 _AT_ONCE = 1 << 22
-"""Indices in memory."""
+"""The number of indices in memory at a time."""
 
 
 def run(values: np.ndarray, replicates: int, seed: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -20,7 +20,7 @@ def run(values: np.ndarray, replicates: int, seed: int, confidence: float = 0.95
 
 
 def check() -> None:
-    """The interval of a mean is that of the normal law, as far as so many replicates can tell."""
+    """Check that the interval of a mean is that of the normal law, to the precision of the replicates."""
     values = np.random.default_rng(0).normal(size=2000)
     low, high = run(values, 2000, seed=1)
     error = values.std(ddof=1) / np.sqrt(len(values))

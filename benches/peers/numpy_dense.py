@@ -1,6 +1,6 @@
 """Plain vectorised NumPy on dense arrays, trajectories × steps, with the same errors.
 
-Sums over steps are products with a vector, and two arrays are used again: fresh ones cost page faults.
+Sums over steps are products with a vector, and two arrays are reused, because new ones cost page faults.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Kernel-based values in vectorised NumPy: the 243 neighbours as slices of a padded array, all policies at once.
 
-Slices of equal weight are added first and multiplied once; padding wraps directions around. Next states are summed by
-`reduceat` over sorted counts.
+Slices of equal weight are added first and multiplied once, and padding wraps directions around. Next states are summed
+by `reduceat` over sorted counts.
 """
 
 import itertools
@@ -24,7 +24,7 @@ _SLICES = [
 
 
 def smooth(x: np.ndarray) -> np.ndarray:
-    """x: (cells · actions, policies)."""
+    """Smooth x, an array of (cells · actions, policies)."""
     x = x.reshape(*SHAPE, -1)
     padded = np.zeros((12, 12, 10, 10, 10, x.shape[-1]))
     padded[1:-1, 1:-1] = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1), (1, 1), (0, 0)), mode="wrap")

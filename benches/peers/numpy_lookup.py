@@ -1,4 +1,4 @@
-"""Annotating with NumPy's gathers from tables over cells, actions and steps."""
+"""Annotation with NumPy, which gathers from tables over cells, actions and steps."""
 
 import numpy as np
 import offpolicy as op
@@ -11,7 +11,7 @@ NAME = "NumPy gathers"
 
 
 def prepare(policy: op.policies.TabularPolicy, values: TabularValues) -> tuple[np.ndarray, ...]:
-    """π, Q, V and R as tables."""
+    """Return π, Q, V and R as tables."""
     q = np.stack([q_values(values.sparse, values.v, t, values.discount) for t in range(values.horizon)])
     return policy.table, q, values.v, values.sparse.rewards
 
@@ -31,7 +31,7 @@ def run(frame: pl.DataFrame, tables: tuple[np.ndarray, ...]) -> pl.DataFrame:
 
 
 def check() -> None:
-    """Agrees with ours, bit for bit."""
+    """Check that it agrees with ours, bit for bit."""
     from car import Car, log
 
     model = op.fitter("tabular").fit(log(episodes=50), Car())

@@ -1,9 +1,9 @@
 """The best Polars queries found, for a log in memory and, streaming, for one in a Parquet file.
 
-In memory `cum_prod().over("episode")` is fastest once the episodes are known to be sorted. The streaming
-engine would collect for it, so there ρ_{1:t} is exp of one running sum over the whole file, less what it was
-where the episode began. A table by step is read by `gather`, which beats a join. The error of step-wis needs
-the normalisers first: the sums by step are one query, the sums by episode another.
+In memory, `cum_prod().over("episode")` is fastest once the episodes are known to be sorted. The streaming engine would
+collect all rows for it, so there ρ_{1:t} is exp of one running sum over the whole file, minus the sum at the beginning
+of the episode. A table by step is read by `gather`, which is faster than a join. The error of step-wis needs the
+normalisers first, so the sums by step are one query and the sums by episode another.
 """
 
 import math

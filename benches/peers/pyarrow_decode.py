@@ -1,7 +1,7 @@
-"""pyarrow, which only decodes the columns: the time that reading this Parquet file takes anyway.
+"""pyarrow, which only decodes the columns: the least time that reading this Parquet file takes.
 
-Two threads, each with row groups of its own, from a memory map: the fastest of the ways that pyarrow has here
-(`iter_batches`, `dataset`, and its own threads by column come out slower).
+It uses two threads, each with row groups of its own, from a memory map. That is the fastest way with pyarrow here:
+`iter_batches`, `dataset` and its own threads by column are slower.
 """
 
 import tempfile
@@ -16,13 +16,13 @@ _THREADS = 2
 
 
 def run_parquet(path: Path) -> int:
-    """How many rows were decoded."""
+    """Return the number of rows that were decoded."""
     with ThreadPoolExecutor(_THREADS) as pool:
         return sum(pool.map(lambda first: _decode(path, first), range(_THREADS)))
 
 
 def check() -> None:
-    """It computes nothing; it must have read every row of a file of several row groups."""
+    """Check that it reads every row of a file of several row groups; it computes nothing."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "small.parquet"
         log(rows=240, steps=8).write_parquet(path, row_group_size=100)

@@ -11,7 +11,7 @@ _ACTIONS, _UNSEEN = Car.actions, Car.reward_range[0]
 
 
 def run(frame: pl.DataFrame, policies: list[np.ndarray]) -> np.ndarray:
-    """V as (horizon, cells, policies)."""
+    """Return V as an array of (horizon, cells, policies)."""
     rewards, transitions = fit(frame)
     pi = np.stack(policies, axis=-1)
     values = np.zeros((HORIZON + 1, GRID.cells, pi.shape[-1]))
@@ -22,7 +22,7 @@ def run(frame: pl.DataFrame, policies: list[np.ndarray]) -> np.ndarray:
 
 
 def fit(frame: pl.DataFrame) -> tuple[np.ndarray, sp.csr_array]:
-    """R̂, and P̂ without the end."""
+    """Return R̂, and P̂ without the transitions that end an episode."""
     cells, pairs = GRID.cells, GRID.cells * _ACTIONS
     pair = _cell(frame["x"], frame["v"]) * _ACTIONS + frame["action"].to_numpy()
     following = _cell(frame["next_x"], frame["next_v"])
@@ -47,13 +47,13 @@ def _cell(x: pl.Series, v: pl.Series) -> np.ndarray:
 
 
 def tables(policies: list[op.policies.Mixture]) -> list[np.ndarray]:
-    """π(a|cell), read before the clock runs."""
+    """Return the tables π(a|cell), which are made before the clock runs."""
     centers = GRID.centers(np.arange(GRID.cells))
     return [policy.probabilities(centers, 0) for policy in policies]
 
 
 def check() -> None:
-    """Agrees with ours on a small log."""
+    """Check that it agrees with ours on a small log."""
     frame = log(episodes=50)
     model = op.fitter("tabular").fit(frame, Car())
     policies = mixtures(model.optimal_policy())

@@ -1,13 +1,14 @@
 """SCOPE-RL 0.2.1: its three estimators as published, on arrays prepared in its own layout.
 
-`estimate_interval(ci="ttest")` is its cheapest call that gives an error with the value. Known to differ:
+`estimate_interval(ci="ttest")` is its cheapest call that gives an error with the value. It is known to differ in two
+ways:
 
 - step-wis adds 1e-10 to the normaliser (a relative 1e-10 of the value), and its error is the spread of the
-  normalised terms, which is not the error of a ratio (STATISTICS 1);
-- the half-width takes the one-sided quantile, so that a "95%" interval covers 90%; undone here.
+  normalised terms, which is not the error of a ratio;
+- the half-width takes the one-sided quantile, so that a "95%" interval covers 90%. This is undone here.
 
-Installed without its dependencies: `scope_rl.ope` imports torch, d3rlpy, gym and plotting, but these
-estimators use none of them. They are loaded past the packages' `__init__`, with empty d3rlpy and gym modules.
+It is installed without its dependencies: `scope_rl.ope` imports torch, d3rlpy, gym and plotting, but these estimators
+use none of them. They are loaded past the packages' `__init__`, with empty d3rlpy and gym modules.
 """
 
 import importlib
@@ -31,7 +32,7 @@ _ALPHA = 0.05
 
 
 def prepare(log: pl.DataFrame) -> dict:
-    """Two actions, of which the first was logged; the other's Q̂ is what V̂ = Σ_a π1(a) Q̂(a) implies."""
+    """Return arrays for two actions: the first was logged, and the other's Q̂ follows from V̂ = Σ_a π1(a) Q̂(a)."""
     p, q, v = (log[name].to_numpy() for name in ("target_prob", "q_hat", "v_hat"))
     return {
         "step_per_trajectory": log["step"].max() + 1,

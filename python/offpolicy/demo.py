@@ -1,7 +1,8 @@
-"""A small problem whose answer is known: which customers to send an offer.
+"""A small example with a known answer: which customers should get an offer?
 
-A customer has an engagement of 0, 1 or 2 and may be sent an offer (action 1) in each of up to 10 weeks; one without
-any may leave. The reward is a purchase. The log was made by a coin (π0 = ½); the new policy sends more (π1 = 0.7).
+A customer has an engagement of 0, 1 or 2 and may get an offer (action 1) in each of up to 10 weeks; a customer with
+engagement 0 may leave. The reward is a purchase. The logged policy sends an offer with probability ½ (π0), and the new
+policy with probability 0.7 (π1).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ START = 1
 
 
 def _transitions() -> np.ndarray:
-    """P(s'|s, a) over engagements 0, 1, 2; what is missing to 1 is the chance to leave."""
+    """Return P(s'|s, a) over engagements 0, 1, 2; a row adds to 1 less the probability of leaving."""
     moves = np.zeros((3, 2, 3))
     for s in range(3):
         stays = 1 - LEAVES if s == 0 else 1.0
@@ -30,7 +31,7 @@ def _transitions() -> np.ndarray:
 
 
 def _values(sends: float) -> tuple[np.ndarray, np.ndarray]:
-    """Q and V of a policy for each step, by backward induction."""
+    """Return Q and V of a policy for each step, by backward induction."""
     q, v = np.zeros((HORIZON, 3, 2)), np.zeros((HORIZON + 1, 3))
     for t in reversed(range(HORIZON)):
         q[t] = PURCHASE + DEMO_DISCOUNT * _transitions() @ v[t + 1]
@@ -39,7 +40,7 @@ def _values(sends: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def demo_value() -> float:
-    """The exact value of the demo's new policy.
+    """Return the exact value of the demo's new policy.
 
     >>> import offpolicy as op
     >>> round(op.demo_value(), 4)
@@ -49,7 +50,7 @@ def demo_value() -> float:
 
 
 def demo_log(episodes: int = 2000, seed: int = 0) -> pl.DataFrame:
-    """A log of the demo with all columns; its model is 10% too low everywhere.
+    """Simulate a log of the demo with all columns; its model is 10% too low everywhere.
 
     >>> import offpolicy as op
     >>> op.demo_log(episodes=2).columns

@@ -1,10 +1,11 @@
-"""Which episodes go together, decided by a hash of the episode's id alone.
+"""Assignment of episodes to folds, which depends only on a hash of the episode's id.
 
     hash(id) = output number id + 1 of SplitMix64 started at mix(seed),   mix(z): its finaliser
     share(id) = hash / 2⁶⁴ in [0, 1),   fold(id) = ⌊folds · share⌋
 
-The id 7 has the same hash as Int8 or UInt64; text enters by 8 bytes of BLAKE2b. So an episode stays on its side for
-any order of rows, cut into files, kind of log, or version of Polars, and none is ever on both sides.
+The id 7 has the same hash as Int8 or UInt64; a text is first hashed to 8 bytes by BLAKE2b. An episode therefore stays
+in the same fold for any order of rows, division into files, kind of log, or version of Polars, and is never in two
+folds.
 
 Steele, Lea & Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014).
 """
@@ -32,12 +33,12 @@ Hashes = NDArray[np.uint64]
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
-#: Folds are counted with the upper half of a hash.
+#: The largest number of folds, because folds use the upper half of a hash.
 MOST_FOLDS = 1 << 31
 
 
 def hash_of(episodes: Any, seed: int = 0) -> Hashes:
-    """The hash of every id, whole number or text.
+    """Return the hash of every id, which is a whole number or a text.
 
     >>> from offpolicy.folds import hash_of
     >>> [f"{h:016x}" for h in hash_of([0, 1, 2])]
@@ -49,7 +50,7 @@ def hash_of(episodes: Any, seed: int = 0) -> Hashes:
 
 
 def share_of(episodes: Any, seed: int = 0) -> Floats:
-    """Where every episode stands in the order of the hashes: even over [0, 1), in steps of 2⁻⁵³.
+    """Return each episode's position in the order of the hashes, uniform over [0, 1), in steps of 2⁻⁵³.
 
     >>> from offpolicy.folds import share_of
     >>> share_of(["ann", "bob"]).round(3)
@@ -59,7 +60,7 @@ def share_of(episodes: Any, seed: int = 0) -> Floats:
 
 
 def fold_of(episodes: Any, folds: int, seed: int = 0) -> NDArray[np.int64]:
-    """The fold of every episode, from 0.
+    """Return the fold of every episode, from 0.
 
     >>> from offpolicy.folds import fold_of
     >>> fold_of(range(8), folds=2)
@@ -72,7 +73,7 @@ def fold_of(episodes: Any, folds: int, seed: int = 0) -> NDArray[np.int64]:
 
 
 def share(column: str = "episode", seed: int = 0) -> pl.Expr:
-    """`share_of` as an expression, for any query.
+    """Return `share_of` as an expression for any query.
 
     >>> import offpolicy as op, polars as pl
     >>> from offpolicy import folds
@@ -84,7 +85,7 @@ def share(column: str = "episode", seed: int = 0) -> pl.Expr:
 
 
 def fold(folds: int, column: str = "episode", seed: int = 0) -> pl.Expr:
-    """`fold_of` as an expression.
+    """Return `fold_of` as an expression for any query.
 
     >>> import offpolicy as op
     >>> from offpolicy import folds
@@ -98,9 +99,9 @@ def fold(folds: int, column: str = "episode", seed: int = 0) -> pl.Expr:
 def split(
     log: Any, fraction: float, seed: int = 0, columns: Columns | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame] | tuple[pl.LazyFrame, pl.LazyFrame]:
-    """The log of the first episodes by `share_of`, up to a fraction, and the log of the others.
+    """Split a log into the episodes with `share_of` below a fraction, and the others.
 
-    A frame in memory gives frames, and everything else gives queries that read it in bounded memory.
+    A frame in memory gives frames, and any other log gives queries that read it in bounded memory.
 
     >>> import offpolicy as op
     >>> from offpolicy.folds import split
@@ -126,7 +127,7 @@ def _sides(log: Frame, chosen: pl.Expr) -> tuple[Frame, Frame]:
 
 
 def expression(column: str, function: Callable[[pl.Series], NDArray[Any]], dtype: type[pl.DataType]) -> pl.Expr:
-    """A function of ids as an expression."""
+    """Return a function of ids as an expression."""
 
     def apply(episodes: pl.Series) -> pl.Series:
         return pl.Series(episodes.name, function(episodes), dtype=dtype)
@@ -149,7 +150,7 @@ def _keys(ids: pl.Series) -> Hashes:
         return ids.cast(pl.Int64).to_numpy().view(np.uint64)
     if ids.dtype in (pl.String, pl.Categorical, pl.Enum):
         text = ids.cast(pl.String)
-        runs = text.rle()  # the rows of an episode come together
+        runs = text.rle()  # rows of an episode are adjacent
         each = [_digest(value) for value in runs.struct.field("value")]
         return np.repeat(np.array(each, dtype=np.uint64), runs.struct.field("len").to_numpy())
     if ids.is_empty():
@@ -162,7 +163,7 @@ def _digest(text: str) -> int:
 
 
 def mix(z: Hashes) -> Hashes:
-    """The finaliser of SplitMix64: a one-to-one map of 64 bits that spreads every one of them."""
+    """Apply the finaliser of SplitMix64, a bijection of 64-bit numbers in which each bit affects all others."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))

@@ -1,8 +1,8 @@
-"""Cells of a state space: every state belongs to one, cell = floor(scale · x + ½) a coordinate.
+"""A grid of cells over a state space, with cell = floor(scale · x + ½) for each coordinate of a state.
 
     cells of a coordinate: low, low + 1, …, low + size - 1;   index: the last coordinate runs fastest
 
-A state outside the grid is an error, never a silent neighbour.
+A state outside the grid is an error; it is never moved to the nearest cell.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from offpolicy.errors.kinds.of_models import bad_grid, grid_too_fine, state_outs
 from offpolicy.logs.problem import Problem
 from offpolicy.protocols import Aggregation, Floats, States
 
-#: As many as an i64 can number; as many pairs (cell, action) as a table in the core can have.
+#: The largest number of cells, limited by i64, and of pairs (cell, action) of a table in the core.
 MOST_CELLS, MOST_PAIRS = 2**63 - 1, 2**32 - 1
 COARSER = "take fewer columns or larger cells (a smaller scale), or a fitter that needs no cells, such as 'fqe'"
 
 
 class OutsideGridError(OffPolicyError):
-    """A state that is in no cell: which row, which coordinate, and its value."""
+    """The error for a state outside the grid, with its row, coordinate and value."""
 
     kind = state_outside_grid.id
     remedy = state_outside_grid.remedy
 
     def __init__(self, row: int, coordinate: int, value: object, edges: tuple[float, float]) -> None:
-        """Names them, and how far the grid goes."""
+        """Name the row, the coordinate, its value and the edges of the grid."""
         self.row, self.coordinate, self.value = row, coordinate, value
         goes = f"from {edges[0]:g} up to {edges[1]:g}"
         super().__init__(state_outside_grid(row=row, coordinate=coordinate, value=value, goes=goes).message)
 
     def problem(self, episode: Any, step: int, names: Sequence[str]) -> Problem:
-        """The same as a problem of a log, in which the row has this episode and step."""
+        """Return the error as a problem of a log in which the row has this episode and step."""
         return Problem(
             kind="outside-grid",
             file=None,
@@ -58,7 +58,7 @@ class OutsideGridError(OffPolicyError):
 
 @dataclass(frozen=True)
 class Grid:
-    """A regular grid; `circular` coordinates, such as directions, have their last cell beside the first.
+    """A regular grid; in `circular` coordinates, such as directions, the last cell is a neighbour of the first.
 
     >>> from offpolicy.grid import Grid
     >>> import numpy as np
@@ -75,7 +75,7 @@ class Grid:
     circular: tuple[bool, ...] = ()
 
     def __post_init__(self) -> None:
-        """Fills in what was left out."""
+        """Check the arguments and fill in defaults."""
         if isinstance(self.size, str | bytes) or not isinstance(self.size, Sequence | np.ndarray):
             raise bad_grid(fault=f"has a whole number of cells for each coordinate, not {shown(self.size)}")
         object.__setattr__(self, "size", tuple(whole("each size of a grid", n) for n in self.size))
@@ -94,7 +94,7 @@ class Grid:
 
     @classmethod
     def over(cls, ranges: Sequence[tuple[float, float]], scale: Sequence[float]) -> Grid:
-        """The grid that holds all states in these ranges."""
+        """Return the grid that contains all states in these ranges."""
         low = [math.floor(s * a + 0.5) for (a, _), s in zip(ranges, scale, strict=True)]
         high = [math.floor(s * b + 0.5) for (_, b), s in zip(ranges, scale, strict=True)]
         size = tuple(b - a + 1 for a, b in zip(low, high, strict=True))
@@ -102,12 +102,12 @@ class Grid:
 
     @property
     def cells(self) -> int:
-        """How many there are."""
+        """The number of cells."""
         return math.prod(self.size)
 
     @property
     def described(self) -> str:
-        """How many cells there are, and of what, for a message."""
+        """The numbers of coordinates and cells, in words for a message."""
         shown = " × ".join(map(str, self.size[:4])) + (" × …" if len(self.size) > 4 else "")
         coordinates = "1 coordinate" if len(self.size) == 1 else f"{len(self.size)} coordinates"
         power = math.log10(self.cells)
@@ -115,14 +115,14 @@ class Grid:
         return f"a grid of {coordinates} with {shown} cells has {about} of them"
 
     def index(self, states: States) -> NDArray[np.int64]:
-        """The cell of each state."""
+        """Return the cell of each state."""
         states = np.asarray(states)
         if states.ndim != 2 or states.shape[1] != len(self.size):
             raise bad_value(name="states", expected=f"an (n, {len(self.size)}) array", found=states.shape)
         return self.index_columns([states[:, i] for i in range(len(self.size))])
 
     def index_columns(self, columns: Sequence[NDArray[Any]], threads: int = 1) -> NDArray[np.int64]:
-        """The same, from a column for each coordinate."""
+        """Return the cell of each state, given as one column per coordinate."""
         floats = [np.ascontiguousarray(column, dtype=np.float64) for column in columns]
         cells = np.empty(len(columns[0]), dtype=np.int64)
         try:
@@ -135,23 +135,23 @@ class Grid:
 
     @property
     def parts_whole_numbers(self) -> bool:
-        """True if no two states of whole numbers are in one cell: floor(scale · x + ½) differs if scale ≥ 1."""
+        """Whether states of whole numbers never share a cell: floor(scale · x + ½) differs if scale ≥ 1."""
         return all(abs(scale) >= 1 for scale in self.scale)
 
     @property
     def has_unit_cells(self) -> bool:
-        """True if cells are as wide as a step from one whole number to the next: each is taken to hold one state."""
+        """Whether all cells have the width 1, so that each is assumed to have one state."""
         return all(scale == 1 for scale in self.scale)
 
     def centers(self, index: NDArray[np.integer]) -> Floats:
-        """The (n, k) states in the middle of cells."""
+        """Return the states at the centres of cells, (n, k)."""
         cells = np.stack(np.unravel_index(index, self.size), axis=1)
         centers: Floats = (cells + np.array(self.low)) / np.array(self.scale)
         return centers
 
 
 def check_table(aggregation: Aggregation, actions: int, tables: int = 1) -> None:
-    """Refuse cells of which no table with a number for each action can be held in memory, before it is made.
+    """Raise an error if a table with one number per cell and action would not fit into memory.
 
     >>> from offpolicy.grid import Grid, check_table
     >>> check_table(Grid((10,) * 12), actions=2)
@@ -173,7 +173,7 @@ def check_table(aggregation: Aggregation, actions: int, tables: int = 1) -> None
 
 
 def _memory() -> int:
-    """Return the bytes of memory of this machine; more than any need where the system does not tell."""
+    """Return the bytes of memory of this machine, or a huge number if the system does not report them."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

@@ -1,5 +1,7 @@
 """The hooks through which packages add to `offpolicy`; each returns a mapping of names to makers.
 
+The documentation lists the first lines of their docstrings as what each hook brings.
+
 A maker is a class or function that takes only keyword arguments, all with defaults: `{"sailing": Sailing}`.
 """
 
@@ -25,7 +27,7 @@ def offpolicy_domains() -> Mapping[str, Callable[..., Domain]]:
 
 @hookspec
 def offpolicy_model_fitters() -> Mapping[str, Callable[..., ModelFitter]]:
-    """Ways to fit a model to a log."""
+    """Fitters of models to a log."""
     return {}
 
 

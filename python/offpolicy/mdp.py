@@ -1,10 +1,10 @@
-"""Building blocks for tabular models: counting transitions, and dynamic programming on what was counted.
+"""Building blocks for tabular models: counts of transitions, and dynamic programming on these.
 
     R̂(s, a) = mean reward,    P̂(s'|s, a) = N(s, a, s') / N(s, a)
     Q^h(s, a) = R̂(s, a) + γ Σ P̂(s'|s, a) V^{h-1}(s'),    V^h(s) = Σ_a π(a|s) Q^h(s, a),    V^0 = 0
 
-States and actions are whole numbers from 0. An episode that ends goes to a state of value 0, which is not stored: what
-the successors of a pair lack to probability 1 is its chance to end.
+States and actions are whole numbers from 0. An episode that ends goes to a state of value 0, which is not stored. The
+probabilities of a pair's successors therefore add to 1 less the probability of the end.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from offpolicy.errors.kinds.of_models import cell_outside, core_refused, does_no
 from offpolicy.errors.kinds.of_states import damaged_sketch
 from offpolicy.protocols import Floats
 
-#: Policies that the core evaluates at once.
+#: The number of policies that the core evaluates at once.
 LANES = 4
 
 
 class TransitionCounts:
-    """Counts of a log's transitions; those of its parts merge, in any order and bit for bit, into those of the log.
+    """Counts of a log's transitions; counts of its parts can be merged in any order, with the same bits.
 
     >>> from offpolicy.mdp import TransitionCounts
     >>> counts = TransitionCounts(states=2, actions=2)
@@ -43,7 +43,7 @@ class TransitionCounts:
     """
 
     def __init__(self, states: int, actions: int) -> None:
-        """Counts of nothing."""
+        """Begin without transitions."""
         self.states, self.actions = states, actions
         try:
             self._core = _core.Transitions(states, actions)
@@ -59,10 +59,10 @@ class TransitionCounts:
         terminal: ArrayLike | None = None,
         known: ArrayLike | None = None,
     ) -> None:
-        """Counts steps (s, a, r, s').
+        """Count steps (s, a, r, s').
 
-        `terminal` says where the episode ends, `known` where s' is known or the episode ends; in other rows s' is not
-        looked at, and only the reward counts.
+        `terminal` marks rows with which the episode ends, and `known` rows whose s' is known or with which the episode
+        ends. In other rows s' is ignored, and only the reward counts.
         """
         s = _integers(states, "states")
         try:
@@ -83,7 +83,7 @@ class TransitionCounts:
             raise core_refused(error=str(error)) from None
 
     def merge(self, other: TransitionCounts) -> None:
-        """Adds the counts of another part of the log."""
+        """Add the counts of another part of the log."""
         try:
             self._core.merge(other._core if other is not self else TransitionCounts.from_bytes(self.to_bytes())._core)
         except ValueError as error:
@@ -91,22 +91,22 @@ class TransitionCounts:
 
     @property
     def visits(self) -> NDArray[np.uint64]:
-        """N(s, a)."""
+        """The counts N(s, a)."""
         return self._core.visits()
 
     def model(self, unseen_reward: float) -> SparseModel:
-        """Frequencies and mean rewards; a pair never seen has `unseen_reward` and leads back to its state."""
+        """Return frequencies and mean rewards; an unseen pair has `unseen_reward` and leads back to its state."""
         if not np.isfinite(unseen_reward):
             raise bad_value(name="unseen_reward", expected="finite", found=unseen_reward)
         return SparseModel(self._core.model(unseen_reward))
 
     def to_bytes(self) -> bytes:
-        """The counts in a form that travels, with a version and a checksum."""
+        """Return the counts as bytes with a version and a checksum."""
         return self._core.encode()
 
     @classmethod
     def from_bytes(cls, content: bytes) -> TransitionCounts:
-        """The counts that `to_bytes` wrote.
+        """Read the counts that `to_bytes` wrote.
 
         >>> from offpolicy.mdp import TransitionCounts
         >>> TransitionCounts.from_bytes(TransitionCounts(3, 2).to_bytes()).states
@@ -123,15 +123,15 @@ class TransitionCounts:
 
 
 class SparseModel:
-    """R̂(s, a), and P̂(s'|s, a) with a row of successors for each pair."""
+    """A model R̂(s, a) and P̂(s'|s, a) with a sparse row of successors for each pair."""
 
     def __init__(self, core: _core.TabularModel) -> None:
-        """Wraps what the core made; see `from_dense` and `TransitionCounts.model`."""
+        """Wrap a model of the core; use `from_dense` or `TransitionCounts.model` to make one."""
         self.core = core
 
     @classmethod
     def from_dense(cls, rewards: ArrayLike, transitions: ArrayLike) -> SparseModel:
-        """The model of an (S, A) array of rewards and an (S, A, S) array of probabilities.
+        """Make a model from an (S, A) array of rewards and an (S, A, S) array of probabilities.
 
         >>> import numpy as np
         >>> from offpolicy.mdp import SparseModel
@@ -153,12 +153,12 @@ class SparseModel:
 
     @property
     def states(self) -> int:
-        """|S|."""
+        """The number of states."""
         return self.core.states
 
     @property
     def actions(self) -> int:
-        """|A|."""
+        """The number of actions."""
         return self.core.actions
 
     @property
@@ -167,11 +167,11 @@ class SparseModel:
         return self.core.rewards()
 
     def successors(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """P̂ as `(start, next, probability)`: those of pair i = s·A + a are start[i] to start[i + 1] - 1."""
+        """Return P̂ as `(start, next, probability)`; pair i = s·A + a has the entries start[i] to start[i + 1] - 1."""
         return self.core.successors()
 
     def probabilities(self, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike) -> Floats:
-        """P̂(s'|s, a), n values; NaN for a pair that only leads back to its state, as one never seen does.
+        """Return P̂(s'|s, a), n values; NaN for a pair that only leads back to its state, as an unseen pair does.
 
         >>> from offpolicy.mdp import SparseModel
         >>> model = SparseModel.from_dense(rewards=[[0.0], [0.0]], transitions=[[[0.25, 0.5]], [[0.0, 1.0]]])
@@ -196,7 +196,7 @@ class SparseModel:
 
     @cached_property
     def _by_key(self) -> tuple[NDArray[np.int64], Floats, NDArray[np.bool_]]:
-        """Successors by pair · |S| + s', their probabilities, and which pairs only lead back to their state."""
+        """Codes pair · |S| + s' of successors, their probabilities, and which pairs only lead back to their state."""
         start, following, probability = self.successors()
         count = np.diff(start)
         pair = np.repeat(np.arange(len(count)), count)
@@ -216,10 +216,10 @@ class Optimum:
 
 
 def evaluate_policies(model: SparseModel, policies: Sequence[ArrayLike], horizon: int, discount: float) -> list[Floats]:
-    """V of each policy as a (horizon, S) array: row t has horizon - t steps to go.
+    """Return V of each policy as a (horizon, S) array, in which row t has horizon - t remaining steps.
 
-    A policy is an (S, A) array of probabilities, or (horizon, S, A) where it depends on the step. Several at once cost
-    little more than one.
+    A policy is an (S, A) array of probabilities, or (horizon, S, A) if it depends on the step. Several policies at once
+    cost little more than one.
 
     >>> import numpy as np
     >>> from offpolicy.mdp import SparseModel, evaluate_policies
@@ -235,7 +235,7 @@ def evaluate_policies(model: SparseModel, policies: Sequence[ArrayLike], horizon
 def values_side_by_side(
     model: SparseModel, policies: Sequence[ArrayLike], horizon: int, discount: float
 ) -> list[tuple[Floats, int]]:
-    """The same as the core makes it: for each policy a (horizon, S, lanes) array, and the lane that is its own."""
+    """Return V as the core stores it: for each policy a shared (horizon, S, lanes) array, and its lane there."""
     check_horizon(horizon, discount)
     shape = (model.states, model.actions)
     tables = []
@@ -254,7 +254,7 @@ def values_side_by_side(
 
 
 def q_values(model: SparseModel, v: ArrayLike, step: int, discount: float) -> Floats:
-    """Q as an (S, A) array at a step, from V as `evaluate_policies` gives it.
+    """Return Q as an (S, A) array at a step, from V as `evaluate_policies` returns it.
 
     >>> import numpy as np
     >>> from offpolicy.mdp import SparseModel, evaluate_policies, q_values
@@ -272,10 +272,10 @@ def q_values(model: SparseModel, v: ArrayLike, step: int, discount: float) -> Fl
 def optimal_policy(
     model: SparseModel, discount: float, maximize: bool = True, legal: ArrayLike | None = None
 ) -> Optimum:
-    """The best stationary policy, or the worst, among the legal actions; the first of equal actions is taken.
+    """Return the best stationary policy, or the worst, among the legal actions; of equal actions the first is taken.
 
-    Value iteration until no value changes by more than 1e-10 of the largest reward δ: V is then within δ/(1 - γ) of the
-    optimum, and actions that differ by less than that are equal. `legal` is an (S, A) array.
+    Value iteration runs until no value changes by more than δ, which is 1e-10 of the largest reward. V is then within
+    δ/(1 - γ) of the optimum, and actions that differ by less than twice that are equal. `legal` is an (S, A) array.
 
     >>> import numpy as np
     >>> from offpolicy.mdp import SparseModel, optimal_policy
@@ -296,7 +296,7 @@ def optimal_policy(
 
 
 def check_horizon(horizon: int, discount: float) -> None:
-    """Refuses numbers without a meaning."""
+    """Raise an error for an invalid horizon or discount."""
     if horizon < 1:
         raise bad_value(name="horizon", expected="at least 1", found=horizon)
     if not 0 <= discount <= 1:
@@ -304,7 +304,7 @@ def check_horizon(horizon: int, discount: float) -> None:
 
 
 def _integers(values: ArrayLike, name: str, also: type = np.int64) -> NDArray[Any]:
-    """As 64 bits, or as the other width that the core takes."""
+    """Return integers of 64 bits, or of the other width that the core takes."""
     array = np.asarray(values)
     if array.ndim != 1 or not (np.issubdtype(array.dtype, np.integer) or array.size == 0):
         raise bad_value(name=name, expected="a row of whole numbers", found=f"{array.dtype} of shape {array.shape}")

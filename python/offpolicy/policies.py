@@ -1,4 +1,4 @@
-"""Target policies of all kinds, each π(a|s) as an (n, actions) array."""
+"""Target policies of all kinds; each gives π(a|s) as an (n, actions) array."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Uniform:
-    """The same probability for every legal action.
+    """The policy that takes all legal actions with equal probability.
 
     >>> import numpy as np, offpolicy as op
     >>> op.policies.Uniform(actions=4).probabilities(np.zeros((1, 2)), 0)
@@ -50,7 +50,7 @@ class Uniform:
     legal: Legal | None = None
 
     def probabilities(self, states: States, step: Step) -> Floats:
-        """1 / (number of legal actions)."""
+        """Return 1 / (number of legal actions) for legal actions and 0 for others."""
         if self.legal is None:
             return np.full((len(states), self.actions), 1 / self.actions)
         allowed = _allowed(self.legal, states, (len(states), self.actions))
@@ -59,11 +59,11 @@ class Uniform:
 
     @property
     def is_stationary(self) -> bool:
-        """Always."""
+        """Always True."""
         return True
 
     def tabulated(self, aggregation: Aggregation, actions: int) -> PolicyTable | None:
-        """The same row for every cell, where every action is legal."""
+        """Return a table with the same row for every cell, or None if some actions may be illegal."""
         if self.legal is not None or self.actions != actions:
             return None
         return PolicyTable(
@@ -73,7 +73,7 @@ class Uniform:
 
 @dataclass(frozen=True, eq=False)
 class TabularPolicy:
-    """Probabilities from a table over the cells of a grid: (cells, actions), or (horizon, cells, actions).
+    """A policy from a table over the cells of a grid, (cells, actions) or (horizon, cells, actions).
 
     >>> import numpy as np, offpolicy as op
     >>> table = np.array([[0.9, 0.1], [0.2, 0.8]])
@@ -86,7 +86,7 @@ class TabularPolicy:
     uneven: NDArray[np.bool_] = field(init=False, repr=False)  # the rows that were divided by their sum
 
     def __post_init__(self) -> None:
-        """Refuses a table that does not hold probabilities."""
+        """Raise an error for a table that does not hold probabilities."""
         if self.table.ndim not in (2, 3) or self.table.shape[-2] != self.grid.cells:
             raise bad_value(name="the table", expected=f"(…, {self.grid.cells}, actions)", found=self.table.shape)
         table = checked(self.table.reshape(-1, self.table.shape[-1]), "the table").reshape(self.table.shape)
@@ -94,7 +94,7 @@ class TabularPolicy:
         object.__setattr__(self, "table", table)
 
     def probabilities(self, states: States, step: Step) -> Floats:
-        """The rows of the table."""
+        """Return the rows of the table for the cells of the states."""
         cell, steps = self.grid.index(states), np.asarray(step)
         if self.table.ndim == 3 and ((steps < 0) | (steps >= len(self.table))).any():
             raise steps_outside_table(
@@ -107,16 +107,16 @@ class TabularPolicy:
 
     @property
     def is_stationary(self) -> bool:
-        """True if there is one table for all steps."""
+        """Whether there is one table for all steps."""
         return self.table.ndim == 2
 
     def tabulated(self, aggregation: Aggregation, actions: int) -> PolicyTable | None:
-        """The table itself, over its own cells."""
+        """Return the table itself if these are its own cells, and None otherwise."""
         same = self.grid == aggregation and self.table.shape[-1] == actions
         return PolicyTable(self.table, self.uneven) if same else None
 
     def lookup(self, rows: LoggedRows) -> Floats:
-        """π(a|s) of the logged actions, on all threads and without a row of probabilities for each state."""
+        """Return π(a|s) of the logged actions, on all threads and without a row of probabilities per state."""
         horizon = np.iinfo(np.int64).max if self.is_stationary else len(self.table)
         tables, cells = Tables((horizon, *self.table.shape[-2:]), flat(self.table), None), rows.cells(self.grid)
         (found,) = tables.look_up(cells, rows, [True, False, False, False])
@@ -127,7 +127,7 @@ class TabularPolicy:
 
 @dataclass(frozen=True)
 class Mixture:
-    """(1-α)π + απ0: between a policy and the behaviour policy.
+    """The mixture (1-α)π + απ0 of a policy with the behaviour policy.
 
     >>> import numpy as np, offpolicy as op
     >>> always = op.policies.FromCallable(lambda states, step: np.tile([1.0, 0.0], (len(states), 1)))
@@ -140,15 +140,15 @@ class Mixture:
     alpha: float
 
     def __post_init__(self) -> None:
-        """Refuses an α that is no share."""
+        """Raise an error for an α outside [0, 1]."""
         number("alpha", self.alpha, 0, 1, "between 0 and 1")
 
     def probabilities(self, states: States, step: Step) -> Floats:
-        """The mixture, a row at a time."""
+        """Return (1-α)π + απ0 at these states."""
         return probabilities_of([self], states, step)[0]
 
     def mixed(self, ours: Floats, theirs: Floats) -> Floats:
-        """(1-α)π + απ0 of probabilities at hand."""
+        """Return (1-α)π + απ0 of given probabilities."""
         if ours.shape[-1] != theirs.shape[-1]:
             raise not_to_be_mixed(ours=ours.shape[-1], theirs=theirs.shape[-1])
         made: Floats = mixed(self.alpha, ours, theirs)
@@ -156,12 +156,12 @@ class Mixture:
 
     @property
     def is_stationary(self) -> bool:
-        """True if both parts are."""
+        """Whether both parts are stationary."""
         parts = parts_first([self], lambda part: getattr(part, "is_stationary", False), lambda _, *both: all(both))
         return parts[0]
 
     def tabulated(self, aggregation: Aggregation, actions: int) -> PolicyTable | None:
-        """The mixture of the tables of both parts, where both have one."""
+        """Return the mixture of both parts' tables, or None if a part has none."""
 
         def mix(mixture: Mixture, ours: PolicyTable | None, theirs: PolicyTable | None) -> PolicyTable | None:
             if ours is None or theirs is None:
@@ -174,7 +174,9 @@ class Mixture:
 
 @dataclass(frozen=True)
 class EpsilonGreedy:
-    """The best action by a Q̂ with probability 1-ε, otherwise any legal one; the first of equals is best.
+    """The policy that takes the best action by Q̂ with probability 1-ε, and otherwise any legal action.
+
+    The first of equally good actions counts as the best.
 
     >>> import numpy as np, offpolicy as op
     >>> q = lambda states, step: np.tile([1.0, 3.0], (len(states), 1))
@@ -187,11 +189,11 @@ class EpsilonGreedy:
     legal: Legal | None = None
 
     def __post_init__(self) -> None:
-        """Refuses an ε that is no share."""
+        """Raise an error for an ε outside [0, 1]."""
         number("epsilon", self.epsilon, 0, 1, "between 0 and 1")
 
     def probabilities(self, states: States, step: Step) -> Floats:
-        """ε shared by all legal actions, the rest to the best."""
+        """Return ε divided among all legal actions, plus 1-ε for the best one."""
         q = _values(self.q, states, step)
         allowed = _allowed(self.legal, states, q.shape)
         best = np.where(allowed, q, -np.inf).argmax(axis=1)
@@ -202,7 +204,7 @@ class EpsilonGreedy:
 
 @dataclass(frozen=True)
 class Softmax:
-    """π(a|s) ∝ exp(Q̂(s, a)/temperature) over legal actions.
+    """The policy π(a|s) ∝ exp(Q̂(s, a)/temperature) over legal actions.
 
     >>> import numpy as np, offpolicy as op
     >>> q = lambda states, step: np.tile([0.0, np.log(3.0)], (len(states), 1))
@@ -215,12 +217,12 @@ class Softmax:
     legal: Legal | None = None
 
     def __post_init__(self) -> None:
-        """Refuses a temperature without a meaning."""
+        """Raise an error for a temperature that is not positive and finite."""
         if not 0 < self.temperature < float("inf"):
             raise bad_value(name="temperature", expected="above 0 and finite", found=self.temperature)
 
     def probabilities(self, states: States, step: Step) -> Floats:
-        """Shifted by the largest Q̂, so that nothing overflows."""
+        """Return π(a|s), computed with Q̂ less its largest value, so that nothing overflows."""
         q = _values(self.q, states, step)
         q = np.where(_allowed(self.legal, states, q.shape), q, -np.inf)
         weights = np.exp((q - q.max(axis=1, keepdims=True)) / self.temperature)
@@ -230,7 +232,7 @@ class Softmax:
 
 @dataclass(frozen=True)
 class FromCallable:
-    """A policy from a function of states and step; what it returns is checked.
+    """A policy from a function of states and step, whose probabilities are checked.
 
     >>> import numpy as np, offpolicy as op
     >>> op.policies.FromCallable(lambda states, step: np.full((len(states), 2), 0.7)).probabilities(np.zeros((1, 1)), 0)
@@ -242,13 +244,13 @@ class FromCallable:
     function: Callable[[States, Step], Any]
 
     def probabilities(self, states: States, step: Step) -> Floats:
-        """What the function says."""
+        """Return the checked probabilities of the function."""
         return checked(self.function(states, step), "the policy", len(states))
 
 
 @dataclass(frozen=True, eq=False)
 class FromClassifier:
-    """A policy from any object with scikit-learn's `predict_proba` and `classes_`; a class it never saw has 0.
+    """A policy from any object with scikit-learn's `predict_proba` and `classes_`; unknown actions have probability 0.
 
     >>> import numpy as np, offpolicy as op
     >>> class Coin:
@@ -263,27 +265,27 @@ class FromClassifier:
     actions: int
 
     def __post_init__(self) -> None:
-        """Classes must be actions."""
+        """Raise an error for classes that are not actions."""
         classes = np.asarray(self.classifier.classes_)
         if not np.issubdtype(classes.dtype, np.integer) or not ((classes >= 0) & (classes < self.actions)).all():
             raise bad_value(name="the classifier's classes", expected=f"actions 0 to {self.actions - 1}", found=classes)
 
     def probabilities(self, states: States, step: Step) -> Floats:
-        """Its `predict_proba`, in the order of the actions."""
+        """Return the classifier's probabilities in the order of the actions."""
         pi = np.zeros((len(states), self.actions))
-        if not len(states):  # scikit-learn refuses
+        if not len(states):  # scikit-learn raises an error
             return pi
         pi[:, np.asarray(self.classifier.classes_)] = self.classifier.predict_proba(states)
         return checked(pi, "the classifier", len(states))
 
     @property
     def is_stationary(self) -> bool:
-        """Always: a classifier does not see the step."""
+        """Always True, because a classifier does not see the step."""
         return True
 
 
 def probabilities_of(policies: Sequence[Policy], states: States, step: Step) -> list[Floats]:
-    """π(a|s) of several policies; one that is part of several mixtures is asked once.
+    """Return π(a|s) of several policies; a policy that is part of several mixtures is asked only once.
 
     >>> import numpy as np, offpolicy as op
     >>> from offpolicy.policies import probabilities_of
@@ -301,9 +303,9 @@ def parts_first(
     of_mixture: Callable[[Mixture, Found, Found], Found],
     found: dict[int, Found] | None = None,
 ) -> list[Found]:
-    """Make something of each policy; that of a mixture is made of those of its two parts, and each part's once.
+    """Map each policy to a result; each part of a mixture is mapped once, and the results of its parts are combined.
 
-    `found` keeps what was made, by `id`, from one call to the next.
+    `found` caches results by the policies' `id` between calls.
     """
     found = {} if found is None else found
     waiting = list(policies)
@@ -321,7 +323,7 @@ def parts_first(
 
 
 def every_action(values: ValueModel, actions: int) -> Callable[[States, Step], Floats]:
-    """Q̂ of a model for all actions at once, as `EpsilonGreedy` and `Softmax` take it."""
+    """Return a function for a model's Q̂ of all actions, as `EpsilonGreedy` and `Softmax` take it."""
 
     def q(states: States, step: Step) -> Floats:
         n = len(states)

@@ -1,11 +1,11 @@
-"""What a domain, a policy, a model and a generator of candidates must offer, on NumPy arrays of n rows at once.
+"""Protocols of domains, policies, models and generators of candidates, on NumPy arrays of n rows.
 
-States are an (n, k) array with a column for each of `state_columns`; actions are whole numbers 0, 1, …; `step` counts
-from 0 and is one number for all rows or an array of n.
+States are an (n, k) array with one column for each of `state_columns`. Actions are whole numbers 0, 1, …. `step` counts
+from 0, and is one number for all rows or an array of n numbers.
 
 A class that names a protocol as its base inherits the defaults here; any other object with the same members works too.
-`KnownTransitions`, `BatchedValues`, `BatchedPolicy` and `TabulatedPolicy` are optional: whoever offers their methods is
-asked for more, or answers faster.
+`KnownTransitions`, `BatchedValues`, `BatchedPolicy` and `TabulatedPolicy` are optional. Their methods make further
+estimates possible, or look-ups faster.
 """
 
 from __future__ import annotations
@@ -28,76 +28,76 @@ from offpolicy.simulation import rollouts
 
 @runtime_checkable
 class Policy(Protocol):
-    """π(a|s), which may depend on the step."""
+    """A policy π(a|s), which may depend on the step."""
 
     def probabilities(self, states: States, step: Step) -> Floats:
-        """The (n, actions) array of π(a|s); rows add to 1, and what is forbidden has 0."""
+        """Return π(a|s) as an (n, actions) array; rows add to 1, and illegal actions have probability 0."""
         ...
 
 
 @runtime_checkable
 class ValueModel(Protocol):
-    """What a model says of one policy over a horizon: Q̂, V̂ and R̂ with the steps that remain after `step`."""
+    """A model's values of one policy: R̂, and Q̂ and V̂ of the steps from `step` to the horizon."""
 
     def q_hat(self, states: States, actions: Actions, step: Step) -> Floats:
-        """Q̂(s, a), n values."""
+        """Return Q̂(s, a), n values."""
         ...
 
     def v_hat(self, states: States, step: Step) -> Floats:
-        """V̂(s) = Σ_a π(a|s) Q̂(s, a), n values."""
+        """Return V̂(s) = Σ_a π(a|s) Q̂(s, a), n values."""
         ...
 
     def r_hat(self, states: States, actions: Actions) -> Floats:
-        """R̂(s, a), n values."""
+        """Return R̂(s, a), n values."""
         ...
 
 
 class Aggregation(Protocol):
-    """A number of cells, and the cell of every state; `offpolicy.Grid` is one."""
+    """A map from states to a finite number of cells, such as `offpolicy.Grid`."""
 
     @property
     def cells(self) -> int:
-        """How many there are."""
+        """The number of cells."""
         ...
 
     def index(self, states: States) -> NDArray[np.int64]:
-        """The cell of each state."""
+        """Return the cell of each state."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class LoggedRows:
-    """n rows of a log as `annotate` reads them: the columns as they are stored, and what is usually made of them.
+    """Rows of a log as `annotate` reads them: the stored columns, and the arrays that policies and models take.
 
     >>> rows = LoggedRows([np.array([2.0, 3.0])], np.array([1, 0], np.int32), np.array([1, 2]), first_step=1)
     >>> rows.states.tolist(), rows.actions, rows.steps
     ([[2.0], [3.0]], array([1, 0]), array([0, 1]))
     """
 
-    state_columns: Sequence[NDArray[Any]]  # a column of n for each coordinate
+    state_columns: Sequence[NDArray[Any]]  # one column of n numbers per coordinate
     action_column: NDArray[Any]  # whole numbers, 32 or 64 bits wide
     step_column: NDArray[Any]  # as logged, from `first_step`
     first_step: int = 0
-    threads: int = 1  # at most so many for a look-up
+    threads: int = 1  # the largest number of threads for a look-up
     _cells: dict[int, NDArray[np.int64]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def states(self) -> States:
-        """s, (n, k)."""
+        """The states s, (n, k)."""
         return np.stack(self.state_columns).T
 
     @cached_property
     def actions(self) -> NDArray[np.int64]:
-        """a, in 64 bits."""
+        """The actions a, as 64-bit integers."""
         return self.action_column.astype(np.int64)
 
     @cached_property
     def steps(self) -> NDArray[np.int64]:
-        """t, from 0."""
+        """The steps t, from 0."""
         return self.step_column.astype(np.int64) - self.first_step
 
     def cells(self, aggregation: Aggregation) -> NDArray[np.int64]:
-        """Return the cell of each state, found once; a grid finds it without a matrix of states, on all threads."""
+        """Return the cell of each state, which is cached; a grid computes it from the columns, on all threads."""
         if id(aggregation) not in self._cells:
             by_columns: Callable[..., NDArray[np.int64]] | None = getattr(aggregation, "index_columns", None)
             if by_columns is None:
@@ -109,9 +109,9 @@ class LoggedRows:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What `annotate` wants to know of a policy at the rows of a log.
+    """A request of `annotate` for a policy and its values at the rows of a log.
 
-    `roles` are the columns: `target_prob` of the policy; `q_hat`, `v_hat` and `r_hat` of the values.
+    `roles` are the requested columns: `target_prob` of the policy, and `q_hat`, `v_hat` and `r_hat` of the values.
     """
 
     policy: Policy | None
@@ -120,61 +120,62 @@ class Question:
 
 
 class BatchedValues(ValueModel, Protocol):
-    """Values that answer for several policies, and for many rows, at once: optional, for speed alone."""
+    """Values that can be looked up for several policies and many rows at once; optional, for speed only."""
 
     def lookup_many(self, questions: Sequence[Question], rows: LoggedRows) -> list[dict[str, Floats]]:
-        """Return, for the first questions, n values for each role; `questions[0].values` is this object.
+        """Return n values per role for one or more of the first questions; `questions[0].values` is this object.
 
-        As many questions are answered as one look-up can serve, from the first on, and at least one: the others are
-        asked again, of the values of the first that is left. A role that an answer lacks is asked for by `q_hat`,
-        `v_hat`, `r_hat` or the policy's `probabilities`, so that `[{}]` is an answer too. Numbers must be those that
-        these methods give, bit for bit where possible; `offpolicy.testing.check_fitter` compares them.
+        The list has one answer for each of the first questions that one look-up can serve, and at least one. The
+        remaining questions are passed to the values of the first of them. A role that is missing from an answer is
+        computed by `q_hat`, `v_hat`, `r_hat` or the policy's `probabilities`, so that `[{}]` is a valid answer. Numbers
+        must equal those of these methods, bit for bit if possible; `offpolicy.testing.check_fitter` compares them.
         """
         ...
 
 
 class BatchedPolicy(Policy, Protocol):
-    """A policy that tells π of the logged actions without a row of probabilities for each state: optional."""
+    """A policy that gives π of the logged actions without a row of probabilities per state; optional."""
 
     def lookup(self, rows: LoggedRows) -> Floats:
-        """π(a|s) of the logged actions, n values; the same numbers as in `probabilities`."""
+        """Return π(a|s) of the logged actions, n values that equal those of `probabilities`."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class PolicyTable:
-    """π(a|cell), (cells, actions) or (steps, cells, actions); `uneven` marks rows that were divided by their sum."""
+    """A table π(a|cell), (cells, actions) or (steps, cells, actions); `uneven` marks rows divided by their sum."""
 
     probabilities: Floats
     uneven: NDArray[np.bool_]
 
 
 class TabulatedPolicy(Policy, Protocol):
-    """A policy that may look at no more than the cell of a state: optional, so that it is looked up in a table."""
+    """A policy that may depend on the cell of a state only, so that a table can hold it; optional."""
 
     @property
     def is_stationary(self) -> bool:
-        """True if it does not look at the step."""
+        """Whether the policy does not depend on the step."""
         ...
 
     def tabulated(self, aggregation: Aggregation, actions: int) -> PolicyTable | None:
-        """The table over these cells, if that is all that the policy looks at; otherwise None."""
+        """Return the table over these cells if the policy depends on nothing else, and None otherwise."""
         ...
 
 
 class KnownTransitions(Protocol):
-    """P(s'|s, a), which a domain and a value model may offer: DR-v2 is unbiased where both do.
+    """A domain or a value model that gives P(s'|s, a); DR-v2 is unbiased if both do.
 
-    A domain tells the true P, and a value model tells P̂, with which it made V̂: V̂(s) = Σ_a π(a|s) (R̂(s, a) + γ Σ_s'
-    P̂(s'|s, a) V̂(s')), with one step less to go on the right. Both are about states, not about cells of several states.
+    A domain gives the true P. A value model gives the P̂ with which it computed V̂(s) = Σ_a π(a|s) (R̂(s, a) + γ Σ_s'
+    P̂(s'|s, a) V̂(s')), where V̂ on the right has one remaining step less. Both are for states, not for cells of
+    several states.
     """
 
     def transition_probability(self, states: States, actions: Actions, next_states: States) -> Floats:
-        """The probability that the episode goes on in s', n values; that it ends is what these lack to 1.
+        """Return the probability that the episode goes on in s', n values; over all s' they add to 1 - P(end).
 
-        A model gives NaN for a pair (s, a) that it knows nothing of, whatever s' is: DR-v2 then takes DR's term. One
-        that cannot tell P̂ at all raises `UnknownTransitionsError` with the reason, even for no rows; one whose V̂ obeys
-        the equation above only nearly may have `transition_remark`, a sentence for the notes of a result.
+        A model returns NaN for a pair (s, a) without data, for every s', and DR-v2 then takes the term of DR. A model
+        without any P̂ raises `UnknownTransitionsError` with the reason, even for no rows. A model whose V̂ satisfies the
+        equation above only approximately may have `transition_remark`, a sentence for the notes of a result.
         """
         ...
 
@@ -184,18 +185,18 @@ class Model(Protocol):
     """A fitted model of a domain."""
 
     def values(self, policy: Policy, horizon: int, discount: float) -> ValueModel:
-        """The finite-horizon values of a policy."""
+        """Return the finite-horizon values of a policy."""
         ...
 
     def optimal_policy(self, maximize: bool = True) -> Policy:
-        """The best stationary policy of the model, or the worst."""
+        """Return the best stationary policy of the model, or the worst."""
         ...
 
 
 def values_of(model: Model, policies: Sequence[Policy], horizon: int, discount: float) -> list[ValueModel]:
-    """Return the values of each policy: by `model.values_of(policies, horizon, discount)` where the model has it.
+    """Return the values of each policy, by `model.values_of(policies, horizon, discount)` if the model has it.
 
-    It is optional, for a model that finds the values of several policies together for little more than those of one.
+    This method is optional. It is for models that compute the values of several policies together at little extra cost.
     """
     together: Callable[[Sequence[Policy], int, float], list[ValueModel]] | None = getattr(model, "values_of", None)
     if together is None:
@@ -204,7 +205,7 @@ def values_of(model: Model, policies: Sequence[Policy], horizon: int, discount: 
 
 
 class Setting(Protocol):
-    """What a log does not say of its domain; fitters and generators read no more than this."""
+    """The facts about a domain that a log does not contain; fitters and generators use only these."""
 
     name: str
     state_columns: Sequence[str]
@@ -214,7 +215,7 @@ class Setting(Protocol):
     reward_range: tuple[float, float]
 
     def legal(self, states: States) -> NDArray[np.bool_]:
-        """The (n, actions) array of what may be done; everything, unless a domain says otherwise."""
+        """Return which actions are legal, (n, actions); by default all are."""
         return np.ones((len(states), self.actions), dtype=bool)
 
 
@@ -223,39 +224,39 @@ class Domain(Setting, Protocol):
 
     @property
     def behavior(self) -> Policy:
-        """π0, which makes the logs."""
+        """The behaviour policy π0, which makes the logs."""
         ...
 
     def reset(self, n: int, rng: np.random.Generator) -> States:
-        """n first states."""
+        """Return n first states."""
         ...
 
     def step(
         self, states: States, actions: Actions, rng: np.random.Generator
     ) -> tuple[States, Floats, NDArray[np.bool_]]:
-        """Next states, rewards, and which rows have ended."""
+        """Return next states, rewards, and which rows have ended."""
         ...
 
     def simulate(self, policy: Policy, n: int, seed: int) -> pl.DataFrame:
-        """The log of n episodes under a policy; see `offpolicy.simulation.rollouts` for its columns."""
+        """Simulate a log of n episodes under a policy; `offpolicy.simulation.rollouts` describes its columns."""
         return rollouts.simulate(self, policy, n, seed)
 
 
 @runtime_checkable
 class ModelFitter(Protocol):
-    """Makes a model from a log."""
+    """An object that makes a model from a log."""
 
     def fit(self, log: Any, domain: Setting) -> Model:
-        """Fits to any log that `evaluate` reads, given what the log does not say."""
+        """Fit a model of a domain to any log that `evaluate` reads."""
         ...
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A policy to choose from, with the data and the model that it was made of.
+    """A candidate policy, with the share of the data and the model from which it was made.
 
-    Episodes are put in the order of a hash of their id (`offpolicy.folds`); the candidate has seen the first
-    `train_fraction` of them, so that it must be evaluated on the others, and `model`, fitted to those same first ones,
+    Episodes are ordered by a hash of their id (`offpolicy.folds`). The candidate was made from the first
+    `train_fraction` of them, so that it must be evaluated on the others. `model`, fitted to the same first episodes,
     may serve as Q̂.
 
     >>> import offpolicy as op
@@ -271,10 +272,10 @@ class Candidate:
 
 @runtime_checkable
 class Generator(Protocol):
-    """Proposes policies that might be better than the behaviour policy."""
+    """An object that proposes policies which may be better than the behaviour policy."""
 
     def candidates(self, log: Any, domain: Setting) -> Iterable[Candidate]:
-        """The candidates, each with a name of its own."""
+        """Return the candidates, each with a different name."""
         ...
 
 
@@ -287,9 +288,9 @@ class LoggedDomain(Setting):
     >>> setting.discount
     1.0
 
-    `behavior` names the policy that made the log, once for all who need it: the policy itself, or how it is estimated
-    from the log, `"counts"`, an `op.Grid` to count in or a classifier. `improve` and `cross_fit` then estimate the
-    probabilities of a log that has none, and generators mix with it.
+    `behavior` is the policy that made the log, or the way to estimate it from the log: `"counts"`, an `op.Grid` to
+    count in, or a classifier. With it, `improve` and `cross_fit` estimate the probabilities of a log that has none, and
+    generators make mixtures.
     """
 
     state_columns: Sequence[str]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import offpolicy as op
 import polars as pl
-from attacks.outcomes import READABLE, RIGHT, failure, refusal
+from attacks.outcomes import BY_POLARS, READABLE, REFUSED, RIGHT, failure, refusal
 from logs import random_log
 
 TRIED = 300
@@ -75,7 +75,9 @@ def case(number: int, folder: Path) -> str:
     try:
         found = WAYS[way](log, lambda: change(path, rng), rng)
     except op.OffPolicyError as error:
-        return refusal(error, None if way == "in a query" else path.name)  # a query need have no file
+        if way == "in a query":  # which need have no file
+            return BY_POLARS if (found := refusal(error)) == REFUSED else found
+        return refusal(error, path.name)
     except BaseException as error:
         return failure(f"{type(error).__name__}: {error}")
     if found.equals(expected()):
@@ -85,8 +87,8 @@ def case(number: int, folder: Path) -> str:
     after = shutil.copy(path, path.with_suffix(".after"))
     try:
         whole = op.evaluate(pl.read_parquet(after), **ASKED).table
-    except op.OffPolicyError:
-        return failure("another number, of a file that is refused when it is read in peace")
+    except Exception as error:
+        return failure(f"another number, changed {way} by {change.__name__}, of a file that is refused now: {error}")
     return READABLE if found.equals(whole) else failure(f"neither number, changed {way} by {change.__name__}")
 
 

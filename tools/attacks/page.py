@@ -6,8 +6,9 @@ PAGE = """# Attacks that were tried
 
 Written by `python tools/attacks/run.py --out docs/results/attacks.json` with offpolicy {version}; the numbers of all
 outcomes are in [attacks.json](results/attacks.json). Every case is made from its number alone, so that
-`python tools/attacks/run.py --only KIND --case NUMBER` repeats it. Cases run in processes of their own: an abort, a
-fault of memory or a hang is seen and counted.
+`python tools/attacks/run.py --only KIND --case NUMBER` repeats it; only the moment at which a file changes or a signal
+arrives depends on the machine too. Cases run in processes of their own: an abort, a fault of memory or a hang is seen
+and counted.
 
 | attack | tried | survived | right number | readable | refused | unseen |
 |---|--:|--:|--:|--:|--:|--:|
@@ -29,6 +30,11 @@ a panic, an abort, a hang, an exception of a dependency.
   A checksum finds accidents. It cannot find a forger who computes it too, and no other check can tell one sum of
   rewards from another: {unseen} of the {states:,} forged states were such. States travel between your own processes;
   where somebody else could change them on the way, send them through a channel that authenticates.
+
+One gap is known. Where a file becomes shorter while a user's own query reads it, Polars ends its stream as if it were
+complete. The rows are then counted again and the log is refused, if the query only scans and filters Parquet files;
+of a query with joins or groups this is not seen, unless the log is read a second time. Give such a log by its path, or
+collect it first.
 
 What surviving means for each attack:
 

@@ -1,1 +1,1 @@
-"""Helpers that know nothing of off-policy evaluation: arguments, text, files, pictures, optional packages."""
+"""Helpers that are independent of off-policy evaluation: arguments, text, files, pictures, optional packages."""

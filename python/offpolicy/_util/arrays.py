@@ -1,4 +1,4 @@
-"""The arrays of n rows that domains, policies and models take and give; `offpolicy.protocols` says what they hold."""
+"""Types of the arrays that domains, policies and models take and return; `offpolicy.protocols` describes them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Sums of floats without any rounding, as fractions: the same for every order, and shards add up to the whole.
+"""Sums of floats without any rounding, as fractions: every order gives the same sum, and partial sums add exactly.
 
-A float is an integer of 53 bits times a power of 2. Integers of equal power are added in halves of 26 and 27 bits,
-up to 2²⁵ at a time, which f64 does exactly. A product x·y is split into its rounded value and the rest that was
-rounded off (Dekker, "A floating-point technique for extending the available precision", 1971).
+A float is an integer of 53 bits times a power of 2. Integers with the same power are added in halves of 26 and 27 bits,
+up to 2²⁵ at a time, which f64 does exactly. A product x·y is split into its rounded value and the rounding error
+(Dekker, "A floating-point technique for extending the available precision", 1971).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HALF = 27
 
 
 def exact_sum(x: Floats) -> Fraction:
-    """Σ x_i of finite floats.
+    """Return Σ x_i of finite floats.
 
     >>> import numpy as np
     >>> from offpolicy._util.exact_sums import exact_sum
@@ -42,7 +42,7 @@ def exact_sum(x: Floats) -> Fraction:
 
 
 def exact_dot(x: Floats, y: Floats) -> Fraction:
-    """Σ x_i y_i, where no product comes near the ends of the range of f64."""
+    """Return Σ x_i y_i; products must not come near the ends of the range of f64."""
     product = x * y
     (a, b), (c, d) = _split(x), _split(y)
     rest = b * d - (((product - a * c) - b * c) - a * d)
@@ -50,7 +50,7 @@ def exact_dot(x: Floats, y: Floats) -> Fraction:
 
 
 def sums_by(group: NDArray[Any], x: Floats, groups: int) -> Floats:
-    """Return Σ x_i of each group from 0, each rounded once or twice, whatever the order.
+    """Return Σ x_i of each group from 0; each sum is rounded at most twice and does not depend on the order.
 
     >>> import numpy as np
     >>> from offpolicy._util.exact_sums import sums_by
@@ -64,9 +64,9 @@ def sums_by(group: NDArray[Any], x: Floats, groups: int) -> Floats:
 
 
 def in_units(x: Floats, addends: int) -> list[tuple[float, Floats]]:
-    """Return x as a sum of whole numbers times powers of 2, of which so many can be added without rounding.
+    """Return x as a sum of whole numbers times powers of 2; `addends` such numbers can be added without rounding.
 
-    What is left over is below 2⁻⁷⁰ of the largest entry for a hundred thousand addends, and 2⁻⁵⁰ for 2²⁷ of them.
+    The remainder is below 2⁻⁷⁰ of the largest entry for a hundred thousand addends, and below 2⁻⁵⁰ for 2²⁷ of them.
     """
     bits = 52 - math.ceil(math.log2(max(addends, 1)))
     exponent = int(np.frexp(np.abs(x).max(initial=0.0))[1])
@@ -80,7 +80,7 @@ def in_units(x: Floats, addends: int) -> list[tuple[float, Floats]]:
 
 
 def _split(x: Floats) -> tuple[Floats, Floats]:
-    """Two floats of half the length that add up to x (Veltkamp)."""
+    """Split x into two floats of half the length that add up to it (Veltkamp)."""
     scaled = 134217729.0 * x  # 2²⁷ + 1
     high = scaled - (scaled - x)
     return high, x - high

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from offpolicy._util.scratch import ScratchFolder
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A path to write to instead of `path`, which takes its place at the end; a reader sees the old file or the new.
+    """Yield a path to write to, which replaces `path` at the end, so that a reader sees the old file or the new one.
 
-    Its folder is temporary and lies beside `path`; what else is put there goes too. A file that is replaced leaves its
-    mode to the new one.
+    The yielded path is in a temporary folder beside `path`, which is removed with all its other files. A new file takes
+    over the mode of the file that it replaces.
 
     >>> target = Path("text.txt")
     >>> with whole_file(target) as beside:
@@ -42,7 +42,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def write_json(path: Path, document: Any, indent: int = 2) -> None:
-    r"""Writes a document, whole or not at all, and none with a NaN, which is no JSON.
+    r"""Write a document completely or not at all; raise an error for NaN, which JSON does not have.
 
     >>> write_json(Path("document.json"), {"value": 0.5}, indent=1)
     >>> Path("document.json").read_text()

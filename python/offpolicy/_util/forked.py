@@ -1,6 +1,6 @@
-"""Refuse work in a process that was forked after Polars had started its threads.
+"""Protection against work in a process that was forked after Polars had started its threads.
 
-A fork copies one thread only. What Polars asks of its threads is then never answered, and the process waits for ever.
+A fork copies only one thread. Polars would wait for its other threads for ever.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from pathlib import Path
 
 from offpolicy.errors.kinds.of_arguments import forked
 
-#: Where Linux tells the names of this process's threads; other systems have no such place.
+#: The folder in which Linux lists the names of this process's threads; other systems have none.
 TASKS = Path("/proc/self/task")
-#: How Polars names the threads of its pool.
+#: The name of the first thread of Polars' pool.
 POOL = "polars-0"
 
-_asked = False  # by this process, or one that it was forked from
+_asked = False  # whether this process, or one from which it was forked, has called Polars
 _lost = False
 
 
 def check_not_forked() -> None:
-    """Refuse a call of Polars that would never return.
+    """Raise an error before a call of Polars that would never return.
 
     >>> check_not_forked()
     """

@@ -1,4 +1,4 @@
-"""Long calls of other libraries that Ctrl-C must not wait for."""
+"""Long calls of other libraries that Ctrl-C interrupts at once."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
-#: Seconds between two looks for a signal.
+#: Seconds between two checks for a signal.
 POLL = 0.1
 
 
 class Stopped(BaseException):
-    """Ends the work of a thread that nobody waits for any more."""
+    """Raised in a working thread to end it when nobody waits for its result any more."""
 
 
 def interruptible(work: Callable[[Callable[[], None]], Result]) -> Result:
-    """Does the work on a thread of its own, so that Ctrl-C ends the wait at once.
+    """Run the work on another thread, so that Ctrl-C ends the wait at once.
 
-    The work is given a function to call now and then, which stops it once nobody waits.
+    The work gets a function to call from time to time, which stops it when nobody waits any more.
 
     >>> interruptible(lambda go_on: 1 + 1)
     2
@@ -40,7 +40,7 @@ def interruptible(work: Callable[[Callable[[], None]], Result]) -> Result:
 
     threading.Thread(target=run, daemon=True).start()
     try:
-        while not wait([future], timeout=POLL).done:  # a wait without end is not woken once Polars handles signals too
+        while not wait([future], timeout=POLL).done:  # Polars' signal handler would not end a longer wait
             pass
         return future.result()
     finally:

@@ -1,4 +1,4 @@
-"""Packages that only some parts need: imported where they are used, and named where they are missing."""
+"""Optional packages, imported on use, with an error that names a missing one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from offpolicy.errors.kinds.of_arguments import missing_extra
 
 
 def imported(module: str, extra: str, to: str) -> Any:
-    """The module, or an error that says how to install it.
+    """Import a module, or raise an error that says how to install it.
 
     >>> imported("no_such_module", extra="learn", to="fit trees")
     Traceback (most recent call last):

@@ -1,7 +1,7 @@
-"""Sentences that are kept as data, so that they can be said in Python's words and in those of the command line.
+"""Sentences kept as data, so that they can be written with the spellings of Python or of the command line.
 
-A `Word` is something that the user types, with both of its spellings. A `Phrase` is a template with parameters; it is
-the text in Python's words, and can be asked for the other one.
+A `Word` is something that the user types, with both of its spellings. A `Phrase` is a template with parameters. As a
+string it has the spellings of Python, and `in_words` gives the others.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-#: For whom a sentence is written.
+#: The interface whose spellings a sentence has.
 Words = Literal["python", "cli"]
 
 
@@ -31,7 +31,7 @@ class Word:
 
 
 class Phrase(str):
-    """A text in Python's words that remembers its template and parameters.
+    """A text with the spellings of Python that keeps its template and parameters.
 
     >>> needed = Phrase("the interval needs {what}", {"what": Word("horizon=", "--horizon")})
     >>> needed
@@ -44,14 +44,14 @@ class Phrase(str):
     parameters: dict[str, Any]
 
     def __new__(cls, template: str, parameters: Mapping[str, Any]) -> Phrase:
-        """Fill the template in; parameters that other processes might not know are kept as text."""
+        """Fill in the template; parameters of types that other processes may not have are kept as text."""
         kept = {name: _kept(value) for name, value in parameters.items()}
         self = super().__new__(cls, _filled(template, kept, "python"))
         self.template, self.parameters = template, kept
         return self
 
     def __getnewargs__(self) -> tuple[str, dict[str, Any]]:  # type: ignore[override]
-        """Let copies and other processes make the same phrase."""
+        """Return the arguments from which a copy or another process makes the same phrase."""
         return self.template, self.parameters
 
 
@@ -61,7 +61,7 @@ def phrase(template: str, **parameters: Any) -> Phrase:
 
 
 def in_words(text: str, words: Words) -> str:
-    """Return a text in the words of the reader; a text that is no phrase has the same words for all."""
+    """Return a text with the spellings of an interface; a text that is not a phrase stays as it is."""
     return _filled(text.template, text.parameters, words) if isinstance(text, Phrase) else text
 
 
@@ -86,5 +86,5 @@ def _spelled(value: Any, words: Words) -> str:
 
 
 def _kept(value: Any) -> Any:
-    """Return a parameter as any process can read it."""
+    """Return a parameter in a form that any process can read."""
     return value if isinstance(value, Word | Phrase) or type(value) in (int, float, str) else str(value)

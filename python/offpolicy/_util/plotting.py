@@ -1,4 +1,4 @@
-"""Pictures in files: SVG, PNG, a page of HTML that loads nothing, or the Vega-Lite JSON itself."""
+"""Pictures in files: SVG, PNG, an HTML page that loads no other files, or the Vega-Lite JSON itself."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from offpolicy._util.files import whole_file
 from offpolicy.errors.kinds.of_arguments import missing_extra, unknown_ending
 
 FORMATS = ("svg", "png", "html", "json")
-#: What no picture can hold: control characters but tabs and ends of lines, halves of characters, and no characters.
+#: Code points that pictures cannot have: control characters except tabs and line ends, surrogates, noncharacters.
 UNDRAWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
-#: Characters of a text in a picture.
+#: The largest number of characters of a text in a picture.
 LONGEST = 400
-#: Parts of a description that are code, not text to draw.
+#: Parts of a Vega-Lite specification that are code, not text to draw.
 CODE = frozenset({"$schema", "expr", "filter", "calculate", "labelExpr", "test", "config"})
 
 
 class InScript(json.JSONEncoder):
-    r"""JSON inside a page's script, which no name in the data can end.
+    r"""An encoder of JSON for a page's script, which no text in the data can end.
 
     >>> InScript().encode("</script>")
     '"\\u003c/script>"'
     """
 
     def encode(self, o: Any) -> str:
-        r"""With every < as \u003c."""
+        r"""Return JSON with every < as \u003c."""
         return super().encode(o).replace("<", r"\u003c")
 
 
-#: A page carries its scripts in itself; a PNG has two pixels for each of the chart.
+#: An HTML page contains its scripts; a PNG has two pixels per pixel of the chart, in each direction.
 OPTIONS: dict[str, dict[str, Any]] = {
     "html": {"inline": True, "json_kwds": {"cls": InScript}},
     "png": {"scale_factor": 2},
@@ -42,7 +42,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def picture_format(path: Path) -> str:
-    """The format that a file's name says, if it can be written here.
+    """Return the format that a file's name implies; raise an error if it cannot be written.
 
     >>> picture_format(Path("episode.svg"))
     'svg'
@@ -61,10 +61,10 @@ def picture_format(path: Path) -> str:
 
 
 def drawable(part: Any) -> Any:
-    r"""Return a part of a chart's description in which every text can be drawn, in a time that nobody notices.
+    r"""Return a part of a chart's specification in which every text can be drawn quickly.
 
-    A control character ends the process in the writer of pictures, and a name of 100,000 characters takes minutes. Long
-    texts keep their beginning and get a checksum, so that different ones stay different.
+    A control character would crash the process in the library that writes pictures, and a name of 100,000 characters
+    would take minutes. Long texts keep their beginning and get a checksum, so that different texts stay different.
 
     >>> drawable({"text": ["a\x1b", "b"]})
     {'text': ['a\\x1b', 'b']}
@@ -82,7 +82,7 @@ def drawable(part: Any) -> Any:
 
 
 def described(chart: Any) -> dict[str, Any]:
-    """Return what an Altair chart is in Vega-Lite, with all its data, in which every text can be drawn."""
+    """Return the Vega-Lite specification of an Altair chart with all its data, in which every text can be drawn."""
     import altair
 
     with altair.data_transformers.enable("default", max_rows=None):
@@ -98,7 +98,7 @@ def svg(chart: Any) -> str:
 
 
 def save(chart: Any, path: str | Path) -> None:
-    """Write an Altair chart, whole or not at all.
+    """Write an Altair chart completely or not at all.
 
     >>> import altair as alt, polars as pl
     >>> chart = alt.Chart(pl.DataFrame({"x": [0, 1], "y": [0, 1]})).mark_line().encode(x="x", y="y")

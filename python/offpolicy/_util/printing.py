@@ -1,4 +1,4 @@
-"""How the tables of a result are printed."""
+"""Printing of the tables of a result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from offpolicy._util.visible import visible
 
 
 def readable(table: pl.DataFrame) -> str:
-    r"""Return a table as text, in which no name in it breaks a line or writes to a terminal.
+    r"""Return a table as text in which no name contains line breaks or control characters.
 
     >>> r"a\nb" in readable(pl.DataFrame({"policy": ["a\nb"]}))
     True
@@ -21,7 +21,7 @@ def readable(table: pl.DataFrame) -> str:
 
 
 def whole_tables() -> pl.Config:
-    """A context in which tables have all their rows and columns, and names are cut late.
+    """Return a context in which tables are printed with all rows and columns, and only very long names are cut.
 
     >>> import polars as pl
     >>> from offpolicy._util.printing import whole_tables

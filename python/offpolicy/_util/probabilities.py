@@ -1,7 +1,7 @@
-"""Rows of probabilities: checked, and put right where they miss 1 by rounding alone.
+"""Checks of rows of probabilities, with a correction of sums that differ from 1 by rounding only.
 
 A float32 softmax or classifier gives rows that add to 1 only to about 1e-7. Such rows are divided by their sum, and the
-result that they go into counts them in its notes.
+notes of the result tell how many there were.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 from offpolicy._util.arrays import Floats
 from offpolicy.errors.kinds.of_simulation import wrong_array, wrong_probability
 
-#: How far a row of probabilities may be from adding to 1 and stay as it is.
+#: A row of probabilities whose sum is within this distance of 1 stays as it is.
 TOLERANCE = 1e-9
-#: How far it may be and still be divided by its sum.
+#: A row whose sum is within this distance of 1 is divided by its sum; a larger distance is an error.
 ROUNDING = 1e-6
 
 _renormalised: ContextVar[list[NDArray[np.bool_]] | None] = ContextVar("renormalised", default=None)
 
 
 class Tally:
-    """How many rows of probabilities were divided by their sum, while a log was annotated.
+    """The number of rows of probabilities that were divided by their sum while a log was annotated.
 
     >>> from offpolicy._util.probabilities import Tally
     >>> tally = Tally()
@@ -37,17 +37,17 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Begin with 0."""
         self.rows, self._lock = 0, threading.Lock()
 
     def add(self, rows: int) -> None:
-        """Count some more, from any thread."""
+        """Count more rows; any thread may call it."""
         with self._lock:
             self.rows += rows
 
 
 def renormalised(rows: int) -> list[str]:
-    """Return the sentence for the notes of a result, or nothing where no row was changed.
+    """Return a list with the note for a result, which is empty if no row was changed.
 
     >>> from offpolicy._util.probabilities import renormalised
     >>> renormalised(3)
@@ -63,27 +63,27 @@ def renormalised(rows: int) -> list[str]:
 
 @contextmanager
 def counted(tally: Tally) -> Iterator[None]:
-    """Count the rows that `checked` divides by their sum, each once, while a policy is asked for some rows."""
+    """Count the rows that `checked` divides by their sum inside this context, each row once."""
     masks: list[NDArray[np.bool_]] = []
     before = _renormalised.set(masks)
     try:
         yield
     finally:
         _renormalised.reset(before)
-        alike = [mask for mask in masks if len(mask) == len(masks[0])]  # a mixture asks several policies the same rows
+        alike = [mask for mask in masks if len(mask) == len(masks[0])]  # a mixture checks the same rows several times
         if alike:
             tally.add(int(np.logical_or.reduce(alike).sum()))
 
 
 def count(uneven: NDArray[np.bool_]) -> None:
-    """Have the rows counted that were divided by their sum, if anybody counts."""
+    """Note the rows that were divided by their sum, inside a context of `counted`."""
     masks = _renormalised.get()
     if masks is not None:
         masks.append(uneven)
 
 
 def checked(probabilities: Any, who: str, rows: int | None = None) -> Floats:
-    """Return the rows as probabilities; those within 1e-6 of adding to 1 are divided by their sum.
+    """Return checked rows of probabilities; rows that add to 1 within 1e-6 are divided by their sum.
 
     >>> import numpy as np
     >>> from offpolicy._util.probabilities import checked

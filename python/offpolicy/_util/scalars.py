@@ -1,6 +1,6 @@
-"""Single arguments, checked in one place: numbers of any library are taken, truth values and texts for numbers are not.
+"""Checks of single arguments: numbers of any library are accepted, but truth values and texts are not numbers.
 
-Each function returns the argument as plain Python has it, or refuses it by its name.
+Each function returns the argument as a plain Python object, or raises an error with the argument's name.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from offpolicy.errors.kinds.of_arguments import bad_value, not_utf8, wrong_objec
 
 Kind = TypeVar("Kind")
 
-#: Characters of a refused argument that are shown.
+#: The number of characters of a wrong argument that are shown.
 SHOWN = 80
-#: What no machine has.
+#: Limits that no machine exceeds.
 MOST_THREADS = 1024
 MOST_ROWS = 2**31 - 1
 
 
 def shown(value: Any) -> str:
-    """Return how an argument is written in an error: not all of it where it is long.
+    """Return an argument as it is shown in an error, cut if it is long.
 
     >>> shown("x"), len(shown("x" * 1000))
     ("'x'", 81)
     """
     try:
         text = repr(value)
-    except Exception:  # an object's own, or a number of too many digits
+    except Exception:  # from the object's own repr, or for an int of too many digits
         text = f"a {type(value).__name__}"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether a value is a real number of any type that a float can hold, and no truth value."""
+    """Return whether a value is a real number within the range of floats, and not a truth value."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:
@@ -50,7 +50,7 @@ def is_number(value: Any) -> bool:
 
 
 def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf, what: str = "a finite number") -> Any:
-    """Return a finite number from `low` to `high`; whole ones and floats stay what they are.
+    """Return a finite number from `low` to `high` as an int or a float.
 
     >>> number("discount", 1, 0, 1), number("discount", np.float32(0.5), 0, 1)
     (1, 0.5)
@@ -66,7 +66,7 @@ def at_least_0(name: str, value: Any) -> float:
 
 
 def as_whole(value: Any) -> int | None:
-    """Return a whole number of any library as plain Python has it; None for truth values and all else.
+    """Return a whole number of any library as an int, or None for truth values and anything else.
 
     >>> as_whole(np.int8(3)), as_whole(True), as_whole(3.0)
     (3, None, None)
@@ -78,7 +78,7 @@ def as_whole(value: Any) -> int | None:
 
 
 def whole(name: str, value: Any, least: int | None = None, most: str = "", limit: int | None = None) -> int:
-    """Return a whole number from `least` to `limit`; `most` is how an error calls a limit that is not known yet.
+    """Return a whole number from `least` to `limit`; `most` names a limit in errors that is not known yet.
 
     >>> whole("seed", np.int8(3))
     3
@@ -93,7 +93,7 @@ def whole(name: str, value: Any, least: int | None = None, most: str = "", limit
 
 
 def size(name: str, value: Any, limit: int = MOST_ROWS) -> int | None:
-    """Return a whole number of at least 1, or None where none is given."""
+    """Return a whole number of at least 1, or None if the value is None."""
     return None if value is None else whole(name, value, 1, limit=limit)
 
 
@@ -103,20 +103,20 @@ def threads(value: Any) -> int | None:
 
 
 def flag(name: str, value: Any) -> bool:
-    """Return a truth value, NumPy's too."""
+    """Return a truth value as a bool; NumPy's are accepted too."""
     if not isinstance(value, bool | np.bool_):
         raise bad_value(name=name, expected="one of True, False", found=shown(value))
     return bool(value)
 
 
 def choice(name: str, value: Any, choices: Sequence[Any]) -> None:
-    """Refuse what is not one of the choices, which are texts or None."""
+    """Raise an error unless the value is one of the choices, which are texts or None."""
     if not (value is None or isinstance(value, str)) or value not in choices:
         raise bad_value(name=name, expected=f"one of {', '.join(map(repr, choices))}", found=shown(value))
 
 
 def text(name: str, value: Any) -> str:
-    """Return a name that can be written as UTF-8."""
+    """Return a text; raise an error if it cannot be encoded as UTF-8."""
     if not isinstance(value, str):
         raise bad_value(name=name, expected="text", found=shown(value))
     try:
@@ -127,7 +127,7 @@ def text(name: str, value: Any) -> str:
 
 
 def instance(name: str, value: Any, kind: type[Kind], hint: str) -> Kind:
-    """Return an object of ours; `hint` shows how one is made."""
+    """Return an object of this type, or raise an error in which `hint` shows how to make one."""
     if not isinstance(value, kind):
         raise wrong_object(argument=words.argument(name), expected=hint, found=type(value).__name__)
     return value

@@ -1,7 +1,7 @@
-"""Temporary folders that go when their last user goes; what a killed process left is swept at the next start.
+"""Temporary folders that are removed with their owner; those of killed processes are removed at the next start.
 
-A folder has a file `lock`, which its process holds locked for as long as it lives, however it ends. Whoever can lock it
-may remove the folder: a process id, which the system gives out again, tells nothing. Folders of other users, links and
+Each folder has a file `lock`, which its process keeps locked until it ends in any way. A process that can lock the file
+may remove the folder. Process ids would not do, because the system reuses them. Folders of other users, links and
 folders without that file are left alone.
 """
 
@@ -17,10 +17,10 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # a system without locks: nothing is swept there
+except ImportError:  # no file locks on this system, so nothing is swept
     fcntl = None  # type: ignore[assignment]
 
-#: How folders are called in the system's place for temporary ones, and hidden beside a file.
+#: The prefixes of folders in the system's temporary folder, and of hidden folders beside a file.
 PREFIX, HIDDEN = "offpolicy-", ".offpolicy-"
 LOCK = "lock"
 
@@ -28,10 +28,10 @@ _swept: set[Path] = set()
 
 
 class ScratchFolder:
-    """A folder of our own, removed with this object or at exit."""
+    """A temporary folder that is removed with this object or at exit."""
 
     def __init__(self, beside: Path | None = None) -> None:
-        """Makes the folder, hidden beside a file or in the system's place for temporary ones."""
+        """Make the folder, hidden beside a file or in the system's temporary folder."""
         place, prefix = (Path(tempfile.gettempdir()), PREFIX) if beside is None else (beside.parent, HIDDEN)
         if place not in _swept:
             _swept.add(place)
@@ -50,7 +50,7 @@ def sweep(place: Path | None = None) -> list[Path]:
 
 
 def _abandoned(path: Path) -> bool:
-    """Remove a folder of ours that nobody uses; tell whether it was one."""
+    """Remove the folder if its process has ended; return whether it was removed."""
     try:
         about = path.lstat()
         if fcntl is None or not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
@@ -70,18 +70,18 @@ def _abandoned(path: Path) -> bool:
 
 
 def _locked(folder: Path) -> int | None:
-    """Return a lock that is held from the moment on in which others can see it."""
+    """Make the lock file of a folder, which is already locked when other processes can see it."""
     if fcntl is None:
         return None
     lock = os.open(folder / f"{LOCK}.new", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    with suppress(OSError):  # a file system without locks: then the folder has none, and is not swept
+    with suppress(OSError):  # without file locks the folder gets no lock file and is not swept
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         (folder / f"{LOCK}.new").rename(folder / LOCK)
     return lock
 
 
 def _remove(folder: Path, lock: int | None, process: int) -> None:
-    if os.getpid() == process:  # a fork has the object too, and not the folder
+    if os.getpid() == process:  # a forked process does not own the folder
         shutil.rmtree(folder, ignore_errors=True)
     if lock is not None:
         with suppress(OSError):

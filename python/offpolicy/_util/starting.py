@@ -1,6 +1,6 @@
-"""Ctrl-C while a command is still being imported: it ends as later on, with the exit code 130 and without a traceback.
+"""Handling of Ctrl-C while a command is still being imported: exit code 130 without a traceback, as later on.
 
-This is the first module that the package imports; it does so by itself, and imports nothing that takes time.
+The package imports this module first. Importing it installs the handler, and it imports nothing that takes time.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ COMMANDS = ("offpolicy", "offpolicy.exe", "offpolicy-script.py")
 
 
 def is_command() -> bool:
-    """Tell whether this process is the command line, and no program that imports the package."""
+    """Return whether this process is the command line, rather than a program that imports the package."""
     words = sys.orig_argv
     module = "-m" in words and words[words.index("-m") + 1 :][:1] == ["offpolicy"]
     return module or (len(words) > 1 and Path(words[1]).name in COMMANDS)
 
 
 def _begin() -> None:
-    """Take Ctrl-C, where nobody else does."""
+    """Install the handler for Ctrl-C, unless the process has another one."""
     if threading.current_thread() is not threading.main_thread() or not is_command():
         return
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -30,7 +30,7 @@ def _begin() -> None:
 
 
 def done() -> None:
-    """Give it back, once there is something that can end in an orderly way."""
+    """Restore Python's handler, once the command line handles Ctrl-C itself."""
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is _end:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

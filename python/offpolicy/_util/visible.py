@@ -1,10 +1,10 @@
-"""Text on its way out: nothing that a terminal would obey, and no line that only a name in a log has made."""
+"""Text for output, in which names from a log cannot control a terminal or add lines."""
 
 from __future__ import annotations
 
 
 def visible(text: str) -> str:
-    r"""Return text in one line, with control characters and lone surrogates written out; names in a log may hold any.
+    r"""Return text in one line, with control characters and lone surrogates escaped; names in a log may contain any.
 
     >>> print(visible("a\x1b[31m\nb"))
     a\x1b[31m\nb
@@ -13,7 +13,7 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    r"""Return text whose lines are our own, each of them as `visible` shows it.
+    r"""Apply `visible` to each line of a text whose line breaks are intended.
 
     >>> print(visible_lines("two problems\n  a\x00b"))
     two problems

@@ -1,4 +1,4 @@
-"""How each thing that a user types is spelled in Python and on the command line; the only home of both spellings."""
+"""The spellings of everything that a user types, in Python and on the command line; no other module has both."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 from offpolicy._util.phrase import Phrase, Word, joined, phrase
 
-#: The options that stand for the fields of `Bounds`.
+#: The command-line options for the fields of `Bounds`.
 BOUNDS = {"reward": "--reward-range", "ratio": "--ratio-bound", "q": "--q-range"}
-#: Arguments of Python that no command has an option for.
+#: Arguments in Python for which no command has an option.
 PYTHON_ALONE = frozenset(
     {"aggregate", "bounds", "classifier", "columns", "into", "logger", "paired", "policies", "policy", "truth"}
 )
 
-#: Words of which there is one.
+#: Words that do not depend on a name.
 TWO_PASSES = Word("passes=2", "a run without --one-pass")
 CHECK_LISTS = phrase("{check} lists them", check=Word("op.check(log)", "offpolicy check"))
 STATE_COLUMNS = Word("Columns(state=(...))", "--column state=NAME,...")
@@ -26,7 +26,7 @@ TRAIN_FRACTION = Word("train_fraction", "--train-fraction")
 
 
 def argument(name: str) -> Word:
-    """Return an argument of a function, which is an option of a command.
+    """Return the word for an argument of a function, which is an option of a command.
 
     >>> argument("horizon").cli
     '--horizon'
@@ -35,7 +35,7 @@ def argument(name: str) -> Word:
 
 
 def given(name: str, value: str) -> Word:
-    """Return an argument with a text as its value.
+    """Return the word for an argument with a text as its value.
 
     >>> str(given("order", "any")), given("order", "any").cli
     ('order="any"', '--order any')
@@ -44,7 +44,7 @@ def given(name: str, value: str) -> Word:
 
 
 def switched_on(name: str) -> Word:
-    """Return an argument that is True, which is a flag of a command.
+    """Return the word for an argument that is True, which is a flag of a command.
 
     >>> str(switched_on("density")), switched_on("density").cli
     ('density=True', '--density')
@@ -53,7 +53,7 @@ def switched_on(name: str) -> Word:
 
 
 def column(role: str) -> Word:
-    """Return how the column of a role is named.
+    """Return the word that names the column of a role.
 
     >>> column("q_hat").cli
     '--column q_hat=NAME'
@@ -62,12 +62,12 @@ def column(role: str) -> Word:
 
 
 def any_column() -> Word:
-    """Return how columns are named where their roles are not said."""
+    """Return the word that names columns of any roles."""
     return Word("Columns(...)", "--column ROLE=NAME")
 
 
 def unread(role: str) -> Word:
-    """Return how a column is left unread.
+    """Return the word by which a column is left unread.
 
     >>> unread("terminal").cli
     '--column terminal='
@@ -76,7 +76,7 @@ def unread(role: str) -> Word:
 
 
 def policy_column(role: str) -> Word:
-    """Return how the column of one of several policies is named.
+    """Return the word that names a column of one of several policies.
 
     >>> policy_column("target_prob").cli, policy_column("q_hat").cli
     ('--policy NAME=COLUMN', '--policy NAME=...,q_hat=COLUMN')
@@ -86,7 +86,7 @@ def policy_column(role: str) -> Word:
 
 
 def bounds(*names: str) -> Word:
-    """Return how bounds are given.
+    """Return the word for bounds with these names.
 
     >>> str(bounds("reward", "q")), bounds("reward", "q").cli
     ('bounds=Bounds(reward=..., q=...)', '--reward-range, --q-range')

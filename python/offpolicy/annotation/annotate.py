@@ -1,10 +1,11 @@
-"""Adds to each logged step what a target policy and a fitted model say of it.
+"""Columns that a target policy and a fitted model imply for each logged step.
 
     target_prob = π(a|s),    q_hat = Q̂(s, a),    v_hat = V̂(s) = Σ_a π(a|s) Q̂(s, a),    r_hat = R̂(s, a)
 
-with the steps that remain after it, and with a domain that knows P, transition_ratio = P̂(s'|s, a) / P(s'|s, a) of the
-state s' that followed (`offpolicy.annotation.transition_ratio`). Each row is annotated by itself, or with the next one
-where the log has no columns of the next state, so a frame, a query and a Parquet file of any size get the same numbers.
+Q̂ and V̂ count the steps from this one to the horizon. With a domain that knows P there is also
+transition_ratio = P̂(s'|s, a) / P(s'|s, a) of the state s' that followed (`offpolicy.annotation.transition_ratio`).
+Each row is annotated by itself, or together with the next row if the log has no columns for the next state, so a frame,
+a query and a Parquet file of any size get the same numbers.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def annotate(
     threads: int | None = None,
     domain: Setting | None = None,
 ) -> Any:
-    """The log with the columns that a policy and a model imply; one that is there already is replaced.
+    """Add to a log the columns that a policy and a model imply; columns of the same names are replaced.
 
     Parameters
     ----------
@@ -72,23 +73,24 @@ def annotate(
         Any log that `evaluate` reads. A table in memory comes back as a frame; a lazy frame, Parquet files and other
         streams come back as a lazy frame, which annotates in batches as it is read.
     policy, model
-        π, which gives `target_prob`, and the values of π, which give `q_hat`, `v_hat` and `r_hat`; one may be left out.
+        The policy π, which gives `target_prob`, and its values, which give `q_hat`, `v_hat` and `r_hat`. One of the two
+        may be left out.
     columns
         The names of the log's columns, and of those to write. States are in `Columns(state=...)`, or in the
         `state_columns` that the model or policy knows, or in all columns named `state…`.
     into
-        Names of the columns to write where a log is annotated for several policies; only those named are written.
-        `evaluate(policies=...)` takes the same object. A list of these, with lists of as many policies, models or both,
-        annotates for all of them at once; values that a model made together are then looked up together.
+        Names of the columns to write if a log is annotated for several policies; only those named are written.
+        `evaluate(policies=...)` takes the same object. A list of these, with equally long lists of policies, models or
+        both, annotates for all of them at once; values that a model made together are then looked up together.
     first_step
-        0 or 1: how the first step of an episode is numbered. By default the log's smallest step says so: its
-        first row is read at once, and the other steps only where that has another step than 0.
+        The number of an episode's first step, 0 or 1. By default it is the log's smallest step: the log's first row is
+        read at once, and the other steps only if the step of that row is not 0.
     threads
-        At most so many; all processors by default.
+        The largest number of threads; by default one per processor.
     domain
-        Whose P makes `transition_ratio`, P̂/P of each transition, for `dr-v2`. It is written where both the domain and
-        the model have `transition_probability`; a row for which the model has no P̂ of its own then gets the ratio 0,
-        and Q̂ as its `r_hat`, which makes it a step of `dr`.
+        The domain whose P is used for `transition_ratio`, P̂/P of each transition, which `dr-v2` needs. The column is
+        written if both the domain and the model have `transition_probability`. A row for which the model has no P̂ gets
+        the ratio 0 and Q̂ as its `r_hat`, so that `dr-v2` treats it as `dr` does.
 
     Examples
     --------
@@ -145,7 +147,7 @@ def annotate(
     def batch(frame: pl.DataFrame, keep: object = source) -> pl.DataFrame:
         try:
             return annotator(frame)
-        except OffPolicyError as error:  # Polars raises it anew, from its class and text alone
+        except OffPolicyError as error:  # Polars raises it again, rebuilt from class and text
             raise OffPolicyError(str(error)) from None
 
     lazy = polars_calls.add_columns(query, inputs, outputs, batch).drop(added)
@@ -160,7 +162,7 @@ def _first_step(query: pl.LazyFrame, step: str) -> int:
 
 
 def _annotations(policy: Any, model: Any, columns: Columns, into: Any, domain: Setting | None) -> list[Annotation]:
-    """One for each policy."""
+    """Return one annotation per policy."""
     if into is None or isinstance(into, PolicyColumns):
         return [Annotation(policy, model, _outputs(policy, model, columns, into, domain))]
     if not isinstance(into, Sequence) or not all(isinstance(each, PolicyColumns) for each in into):
@@ -190,7 +192,7 @@ def _outputs(
     into: PolicyColumns | None,
     domain: Setting | None,
 ) -> dict[str, str]:
-    """What to write, by role."""
+    """Return the names of the columns to write, by role."""
     possible = [*(["target_prob"] if policy is not None else []), *(MODELLED if model is not None else [])]
     unknown = unknown_ratio(domain, model) if model is not None else "there is no model"
     if into is None:

@@ -1,4 +1,7 @@
-"""What was put right while a log was annotated, kept as long as the log lives: a Polars frame has no room for notes."""
+"""Counts of corrected rows of annotated logs, kept as long as the logs exist.
+
+A Polars frame has no attribute for such notes.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _tallies: dict[int, tuple[Tally, ...]] = {}
 
 
 def remember(log: Log, *tallies: Tally) -> Log:
-    """Return the same log; `tallies_of` finds these for it.
+    """Keep the tallies of a log for `tallies_of`, and return the log.
 
     >>> import polars as pl
     >>> from offpolicy.annotation.annotated_logs import remember, tallies_of
@@ -32,23 +35,23 @@ def remember(log: Log, *tallies: Tally) -> Log:
 
 
 def tallies_of(log: Any) -> tuple[Tally, ...]:
-    """Return what was counted while this log was annotated, or is counted whenever it is read."""
+    """Return the tallies of a log, counted when it was annotated or, for a lazy log, each time it is read."""
     return _tallies.get(id(log), ())
 
 
 @dataclass(frozen=True)
 class Counting:
-    """The tallies of a log that is about to be read: a lazy one counts its rows again each time."""
+    """The tallies of a log that is about to be read, with their counts so far; reading a lazy log counts again."""
 
     tallies: tuple[tuple[Tally, int], ...]
 
     @classmethod
     def of(cls, log: Any) -> Counting:
-        """Begin to count."""
+        """Begin to count for a log."""
         lazy = isinstance(log, pl.LazyFrame)
         return cls(tuple((tally, tally.rows if lazy else 0) for tally in tallies_of(log)))
 
     @property
     def rows(self) -> int:
-        """The rows that were divided by their sum since then."""
+        """The number of rows whose probabilities were divided by their sum since counting began."""
         return sum(tally.rows - before for tally, before in self.tallies)

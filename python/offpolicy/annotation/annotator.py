@@ -1,7 +1,7 @@
 """The columns that a policy and a model imply for rows of a log.
 
-Values that have `lookup_many` (`offpolicy.protocols.BatchedValues`) and policies that have `lookup` are asked for all
-rows at once, such as those with tables in the core. Whatever they leave out is asked for some rows at a time.
+Values that have `lookup_many` (`offpolicy.protocols.BatchedValues`) and policies that have `lookup`, such as those with
+tables in the core, are asked for all rows at once. Columns that they leave out are computed batch by batch.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from offpolicy.logs.transitions import array_of
 from offpolicy.models.tables import OutsideTablesError
 from offpolicy.protocols import Floats, LoggedRows, Policy, Question, ValueModel
 
-#: Rows a policy or model of any kind is asked for at a time.
+#: The largest number of rows for which other policies and models are asked at a time.
 BATCH_ROWS = 1 << 18
-#: What a model says.
+#: The columns that a model gives.
 MODELLED = ("q_hat", "v_hat", "r_hat")
 
 
 @dataclass(frozen=True)
 class Annotation:
-    """What to write for a policy: the columns, by role."""
+    """The columns to write for one policy; `outputs` maps roles to names."""
 
     policy: Policy | None
     model: ValueModel | None
@@ -44,13 +44,13 @@ class Annotation:
 
     @cached_property
     def question(self) -> Question:
-        """What a look-up is asked for."""
+        """The question that a look-up answers for this annotation."""
         return Question(self.policy, self.model, frozenset(self.outputs) & {"target_prob", *MODELLED})
 
 
 @dataclass(frozen=True)
 class Annotator:
-    """Makes the new columns of a batch of rows."""
+    """A function that makes the new columns for a batch of rows."""
 
     annotations: Sequence[Annotation]
     states: Sequence[str]
@@ -63,7 +63,7 @@ class Annotator:
     tally: Tally = field(default_factory=Tally)
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The new columns, in the order of the annotations and their outputs."""
+        """Return the new columns in the order of the annotations and their outputs."""
         self._check(frame)
         columns: dict[str, Floats] = {}
         for annotation, mine in zip(self.annotations, self._looked_up(frame), strict=True):
@@ -74,7 +74,7 @@ class Annotator:
         return pl.DataFrame({name: pl.Series(name, column) for name, column in columns.items()})
 
     def _looked_up(self, frame: pl.DataFrame) -> Iterator[dict[str, Floats]]:
-        """Yield, for each annotation, what policies and models that can do so say of all rows at once."""
+        """Yield, for each annotation, the columns that its policy and model can look up for all rows at once."""
         rows, waiting = self._rows(frame), [annotation.question for annotation in self.annotations]
         while waiting:
             try:
@@ -88,7 +88,7 @@ class Annotator:
             waiting = waiting[len(answers) :]
 
     def _answers(self, questions: Sequence[Question], rows: LoggedRows) -> list[dict[str, Floats]]:
-        """Answer the first questions, as many as the values of the first one can answer together."""
+        """Answer as many of the first questions as the values of the first one can answer together."""
         policy, values, n = questions[0].policy, questions[0].values, len(rows.step_column)
         with counted(self.tally):
             many = getattr(values, "lookup_many", None)
@@ -101,7 +101,7 @@ class Annotator:
     def _with_a_known_ratio(
         self, frame: pl.DataFrame, annotation: Annotation, made: dict[str, Floats]
     ) -> dict[str, Floats]:
-        """DR's term, with Q̂ for R̂ and no V̂ of the next state, where the model has no P̂ of its own."""
+        """Use DR's term, with Q̂ in place of R̂ and without V̂ of the next state, where the model has no P̂."""
         unknown = np.isnan(made["transition_ratio"])
         if not unknown.any():
             return {}
@@ -112,7 +112,7 @@ class Annotator:
         }
 
     def _asked(self, frame: pl.DataFrame, annotation: Annotation, roles: Sequence[str]) -> dict[str, Floats]:
-        """What no table says, by asking for some rows at a time."""
+        """Compute the columns of these roles batch by batch."""
         if not roles:
             return {}
         batches = [self._ask(part, annotation, roles) for part in frame.iter_slices(BATCH_ROWS)]
@@ -120,7 +120,7 @@ class Annotator:
         return {role: np.concatenate([batch[role] for batch in batches]) for role in roles}
 
     def _ask(self, frame: pl.DataFrame, annotation: Annotation, roles: Sequence[str]) -> dict[str, Floats]:
-        """What the policy and the model say when asked."""
+        """Compute the columns of these roles for one batch."""
         policy, model = annotation.policy, annotation.model
         n, rows = frame.height, self._rows(frame)
         states, actions, steps = rows.states, rows.actions, rows.steps
@@ -148,7 +148,7 @@ class Annotator:
         )
 
     def _check(self, frame: pl.DataFrame) -> None:
-        """Refuses what has no meaning: nulls, NaN, actions and steps that are no whole numbers."""
+        """Raise an error for nulls, NaN, and actions and steps that are not whole numbers."""
         for name in (self.action, self.step):
             if not frame[name].dtype.is_integer():
                 how = f": {coding(frame[name])}" if name == self.action else ""
@@ -167,7 +167,7 @@ class Annotator:
             raise BadLogError(problems)
 
     def _misfits(self, frame: pl.DataFrame, actions: int, horizon: int | None) -> list[Problem]:
-        """Actions and steps that no table has."""
+        """Return the problems of actions and steps outside the tables."""
         unknown = ~frame[self.action].is_between(0, actions - 1)
         why = f"must be an action from 0 to {actions - 1}"
         problems = self._problems(frame, self.action, unknown, why, "no-such-action")
@@ -194,13 +194,13 @@ class Annotator:
 
 
 def _integers(column: pl.Series) -> NDArray[Any]:
-    """As the core takes them, without a copy where that is possible."""
+    """Convert to the integers that the core takes, without a copy where possible."""
     kept = column if column.dtype in (pl.Int32, pl.Int64) else column.cast(pl.Int64)
     return np.ascontiguousarray(kept.to_numpy())
 
 
 def _checked(answers: Any, questions: Sequence[Question], rows: int) -> list[dict[str, Floats]]:
-    """Refuse a look-up that answers nothing, or what nobody asked for."""
+    """Return the answers of a look-up; raise an error if their number or their shapes are wrong."""
     if not isinstance(answers, list) or not 1 <= len(answers) <= len(questions):
         raise wrong_answers(most=len(questions))
     return [

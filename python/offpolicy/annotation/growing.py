@@ -1,4 +1,4 @@
-"""A log that is annotated step by step, for candidates that have much in common."""
+"""A log to which columns are added on demand, for candidates that share policies and models."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from offpolicy.protocols import Policy, Setting, ValueModel
 
 @dataclass
 class GrowingLog:
-    """A log that grows columns as they are asked for; each policy is asked once, also where many mixtures have it."""
+    """A log that adds columns on demand; each policy is asked only once, even if it is part of many mixtures."""
 
     log: Any
     columns: Columns
     first_step: int | None
     threads: int | None
-    domain: Setting | None  # whose P makes P̂/P
+    domain: Setting | None  # gives P of the ratio P̂/P
     probabilities: dict[int, str] = field(default_factory=dict)
     added: int = 0
 
     def probability(self, policy: Policy) -> str:
-        """Return the column of π(a|s)."""
+        """Return the name of the column of π(a|s), which is added if necessary."""
         return parts_first([policy], self._asked, self._mixed, self.probabilities)[0]
 
     def values(self, models: Sequence[ValueModel], roles: Sequence[str]) -> list[dict[str, Any]]:
-        """Return the columns of what models say, by role, and P̂/P for R̂ where it is known; all are found at once."""
+        """Add the columns of several models at once; return their names by role, with P̂/P beside R̂ if it is known."""
         known = {True: [*roles, "transition_ratio"], False: list(roles)}
         ratio = ["r_hat" in roles and unknown_ratio(self.domain, model) is None for model in models]
         new: list[dict[str, Any]] = [{role: self._new(role) for role in known[has]} for has in ratio]

@@ -2,14 +2,15 @@
 
     p_t = P̂(s_{t+1}|s_t, a_t) / P(s_{t+1}|s_t, a_t)
 
-P is the domain's. P̂ is that of the model which made V̂(s_t) = Σ_a π(a|s_t) (R̂(s_t, a) + γ Σ_s' P̂(s'|s_t, a) V̂(s')). Then
-γ Σ_s' P̂ V̂ is the mean of γ p_t V̂(s_{t+1}) given s_t and a_t, and DR-v2 is unbiased whatever P̂ is, as long as it is 0
-wherever P is.
+P is the domain's, and P̂ is that of the model, with V̂(s_t) = Σ_a π(a|s_t) (R̂(s_t, a) + γ Σ_s' P̂(s'|s_t, a) V̂(s')).
+Then γ Σ_s' P̂ V̂ is the mean of γ p_t V̂(s_{t+1}) given s_t and a_t, and DR-v2 is unbiased for every P̂ that is 0
+wherever P is 0.
 
-A model has no P̂ of its own for a pair that it never saw. DR-v2 takes the term of DR in such a row, V̂(s_t) + ρ_t (r_t +
-γ X_{t+1} − Q̂(s_t, a_t)), which is unbiased for any Q̂: p_t = 0, with Q̂ in the place of R̂.
+A model has no P̂ for a pair of state and action that it never saw. For such a row DR-v2 takes the term of DR,
+V̂(s_t) + ρ_t (r_t + γ X_{t+1} − Q̂(s_t, a_t)), which is unbiased for any Q̂. This is the term of DR-v2 with p_t = 0 and
+Q̂ in place of R̂.
 
-After the last row of an episode V̂ = 0, and p_t does not matter: it is 1.
+After the last row of an episode V̂ = 0, so that p_t does not matter and is set to 1.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ from offpolicy.logs.problem import Problem
 from offpolicy.logs.successors import ORDER, Successors
 from offpolicy.protocols import Actions, Floats, Setting, States
 
-#: How far above 1 rounding may put a probability.
+#: A probability may exceed 1 by this much because of rounding.
 ROUNDING = 1e-9
 
 
 def knows_transitions(thing: object) -> bool:
-    """Return True if a domain or a model has P(s'|s, a); a model may still refuse to tell it."""
+    """Return whether a domain or a model has P(s'|s, a); a model may still raise `UnknownTransitionsError`."""
     return callable(getattr(thing, "transition_probability", None))
 
 
 def unknown_ratio(domain: Setting | None, model: object) -> str | None:
-    """Return why P̂/P cannot be had of a domain and the values of a model, or None where it can."""
+    """Return why P̂/P is unknown for a domain and the values of a model, or None if it is known."""
     if domain is None:
         return "no domain was given, whose P it is"
     if not knows_transitions(domain):
@@ -49,7 +50,7 @@ def unknown_ratio(domain: Setting | None, model: object) -> str | None:
 
 
 def refusal(model: Any, coordinates: int) -> str | None:
-    """Return why the values of a model do not tell P̂ of states with so many coordinates; they are asked for no rows."""
+    """Return why the values of a model have no P̂ for states with so many coordinates, or None; no rows are needed."""
     if not knows_transitions(model):
         return f"{type(model).__name__} has no transition_probability, P̂(s'|s, a)"
     states, actions = np.zeros((0, coordinates), dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -61,17 +62,17 @@ def refusal(model: Any, coordinates: int) -> str | None:
 
 
 class RatioOfFolds:
-    """Whether `dr-v2` gets P̂/P in cross-fitting: the same for all folds, which are evaluated together."""
+    """The decision whether `dr-v2` gets P̂/P in cross-fitting, alike for all folds, which are evaluated together."""
 
     def __init__(self, domain: Setting, estimators: Sequence[str] | None, allowed: bool) -> None:
-        """Leave it out where nobody asks for it, or the domain does not know P."""
+        """Leave P̂/P out if no estimator uses it or the domain does not know P."""
         asked = allowed and (estimators is None or any("transition_ratio" in describe(e).reads for e in estimators))
         self.domain = domain
         self.known: bool | None = None if asked and knows_transitions(domain) else False
         self.notes: list[str] = []
 
     def ask(self, values: Sequence[object]) -> None:
-        """Decide by the models of the first fold; those of others must not differ."""
+        """Decide by the models of the first fold; raise an error if those of another fold differ."""
         if self.known is False:
             return
         why = next((why for each in values if (why := unknown_ratio(self.domain, each))), None)
@@ -95,7 +96,7 @@ class RatioOfFolds:
 
 @dataclass(frozen=True)
 class TransitionRatio:
-    """Makes p_t of a batch of rows that have their successors beside them."""
+    """A function that computes p_t for a batch of rows, which have their successors beside them."""
 
     domain: Any
     successors: Successors
@@ -103,7 +104,7 @@ class TransitionRatio:
     step: str
 
     def __call__(self, frame: pl.DataFrame, model: Any, states: States, actions: Actions) -> Floats:
-        """Return p_t, which is NaN where the model has no P̂ of its own."""
+        """Return p_t, which is NaN where the model has no P̂."""
         self._check(frame)
         follows = self.successors.follows(frame)
         next_states = self.successors.next_states(frame, follows)
@@ -122,7 +123,7 @@ class TransitionRatio:
         return ratio
 
     def _check(self, frame: pl.DataFrame) -> None:
-        """Refuse rows whose successor is not there."""
+        """Raise an error for rows without a valid successor."""
         follows, in_order, *following = (frame[name] for name in self.successors.names)
         goes_on, step = follows.fill_null(False), frame[self.step]
         finite = "must be there and finite"
@@ -157,7 +158,7 @@ class TransitionRatio:
 
 
 def _probabilities(whose: Any, what: str, states: States, actions: Actions, next_states: States) -> Floats:
-    """Return what a domain or a model says, checked; only a model may know nothing of a pair."""
+    """Return the checked probabilities of a domain or a model; only a model may return NaN, for an unknown pair."""
     found = np.asarray(whose.transition_probability(states, actions, next_states), dtype=np.float64)
     if found.shape != (len(states),):
         raise wrong_array(

@@ -21,7 +21,7 @@ from offpolicy._util.scratch import sweep
 from offpolicy.cli import check, cross_fit, demo, evaluate, improve, plugins, reproduce, simulate
 from offpolicy.cli.refusal import INTERRUPTED, refuse
 
-#: The exit code after SIGTERM, as shells have it.
+#: The exit code after SIGTERM, 128 + 15, as shells report it.
 TERMINATED = 143
 
 
@@ -48,12 +48,12 @@ for command in (
     plugins.plugins,
     demo.demo,
 ):
-    command.short_help = str(command.help).partition("\n")[0]  # whole: click would cut it
+    command.short_help = str(command.help).partition("\n")[0]  # the whole first line, which click would shorten
     commands.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command and returns the exit code; our own errors end in a message, never in a traceback."""
+    """Run a command and return the exit code; errors of this package end in a message, never in a traceback."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -77,7 +77,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def ending_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end a command as Ctrl-C does, so that its temporary files go; an application's own way is kept."""
+    """Let SIGTERM end a command as Ctrl-C does, so that its temporary files are removed.
+
+    If the application has a handler of its own, that is kept.
+    """
     ours = threading.current_thread() is threading.main_thread()
     ours = ours and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if ours:
@@ -90,7 +93,7 @@ def ending_on_sigterm() -> Iterator[None]:
 
 
 def _lost_output(error: OSError) -> int:
-    """Nobody reads stdout any more, or it is full; Python must not try again at exit."""
+    """Redirect stdout, which is closed or full, to nowhere, so that Python does not try to flush it at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

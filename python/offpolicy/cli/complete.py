@@ -1,4 +1,4 @@
-"""What a shell may complete: estimators, log files, and the names that plugins bring."""
+"""Shell completion of estimators, log files, and the names that plugins provide."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]
 
 
 def estimators(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the ids that go on with the last word of a list with commas.
+    """Return the ids that complete the last word of a list with commas.
 
     >>> context, option = click.Context(click.Command("x")), click.Option(["--x"])
     >>> [item.value for item in estimators(context, option, "dr,step-")]
@@ -25,7 +25,7 @@ def estimators(_context: click.Context, _parameter: click.Parameter, incomplete:
 
 
 def files(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Leave it to the shell, which knows files."""
+    """Leave the completion of files to the shell."""
     return [CompletionItem(incomplete, type="file")]
 
 
@@ -36,7 +36,7 @@ def among(names: Iterable[str]) -> Completer:
 
 
 def brought(hook: str) -> Completer:
-    """Return a completer of what plugins bring through a hook; they are loaded when it is asked."""
+    """Return a completer of the names that plugins provide through a hook; it loads the plugins when it is called."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return [CompletionItem(name) for name in starting(sorted(registry().names(hook)), incomplete)]
@@ -45,13 +45,13 @@ def brought(hook: str) -> Completer:
 
 
 def experiments(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the experiments that plugins bring, and `all`."""
+    """Return the experiments that plugins provide, and `all`."""
     known = (*registry().names("offpolicy_experiments"), "all")
     return [CompletionItem(name) for name in starting(known, incomplete)]
 
 
 def starting(names: Iterable[str], incomplete: str) -> list[str]:
-    """Return the names that begin so."""
+    """Return the names that begin with the incomplete word."""
     return [name for name in names if name.startswith(incomplete)]
 
 

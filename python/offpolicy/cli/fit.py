@@ -1,4 +1,4 @@
-"""Tables that fit a terminal: names are folded, then columns left out; a number is never cut or folded."""
+"""Tables that fit a terminal: names are folded first, then columns are left out; numbers are never cut or folded."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Column, Table
 
-#: A table is measured without a limit.
+#: The width at which a table is measured so that nothing is folded.
 UNFOLDED = 10_000
-#: Names are not folded further.
+#: The width below which names are not folded further.
 SHORTEST_NAME = 8
 
 
 def width_of(out: Console, table: Table) -> int:
-    """Return how wide a table is if nothing in it is folded that needs not."""
+    """Return the width of a table in which only columns with a maximal width are folded."""
     return out.measure(table, options=out.options.update(width=UNFOLDED)).maximum
 
 
 def fit(out: Console, table: Table, spare: Sequence[str]) -> list[str]:
-    """Make a table as narrow as the console, if that can be; return the columns of `spare` that it does without."""
+    """Make a table as narrow as the console, if possible, and return the columns of `spare` that were left out."""
     for column in table.columns:
         excess = width_of(out, table) - out.width
         if excess > 0 and column.overflow == "fold" and not column.no_wrap:
@@ -36,6 +36,6 @@ def fit(out: Console, table: Table, spare: Sequence[str]) -> list[str]:
 
 
 def _width(out: Console, column: Column) -> int:
-    """Return how wide the widest cell of a column is, as far as it may be."""
+    """Return the width of the widest cell of a column, at most the maximal width of the column."""
     widest = max((out.measure(cell).maximum for cell in (column.header, *column.cells)), default=0)
     return min(widest, column.max_width or UNFOLDED)

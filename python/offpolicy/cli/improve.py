@@ -118,7 +118,7 @@ def improve(
 
 
 def choose_generator(name: str | None, policies: tuple[str, ...], domain: Domain) -> str | dict[str, Policy]:
-    """The generator's name, or the domain's policies that were named."""
+    """Return the generator's name, or the named policies of the domain."""
     if not policies:
         return check_name("offpolicy_candidate_policies", name or "mixture")
     if name is not None:
@@ -127,7 +127,7 @@ def choose_generator(name: str | None, policies: tuple[str, ...], domain: Domain
 
 
 def check_files(out: Path) -> None:
-    """Refuses what could not be written, before any work is done for it."""
+    """Refuse files that cannot be written, before any work is done."""
     files = files_of(out)
     if files == [out]:
         check_target(out)

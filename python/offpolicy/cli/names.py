@@ -1,4 +1,4 @@
-"""What a command line names; a name that nothing has is wrong usage."""
+"""Names on the command line; an unknown name is wrong usage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from offpolicy.protocols import Domain, ModelFitter
 
 
 def check_name(hook: str, name: str) -> str:
-    """The name, if a plugin brings it through that hook."""
+    """Return the name, and refuse one that no plugin provides through that hook."""
     try:
         registry().find(hook, name)
     except op.PluginError as error:
@@ -21,11 +21,11 @@ def check_name(hook: str, name: str) -> str:
 
 
 def make_domain(name: str, parameters: dict[str, Any]) -> Domain:
-    """The domain of that name."""
+    """Return the domain of that name, made with these parameters."""
     return op.domain(check_name("offpolicy_domains", name), **parameters)
 
 
 def choose_fitter(name: str, parameters: dict[str, Any]) -> str | ModelFitter:
-    """The model fitter of that name, if it has parameters; otherwise the name, by which a result calls it."""
+    """Return the model fitter of that name if there are parameters; otherwise the name, which results show."""
     check_name("offpolicy_model_fitters", name)
     return op.fitter(name, **parameters) if parameters else name

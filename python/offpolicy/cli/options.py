@@ -24,13 +24,13 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 ROLES = tuple(field.name for field in dataclasses.fields(Columns))
 POLICY_ROLES = ("target_prob", "ratio", "q_hat", "v_hat", "r_hat", "transition_ratio")
 POLICY_ROLE = re.compile(rf"(?:^|,)({'|'.join(POLICY_ROLES)})=")
-#: What stands where a role should.
+#: A word in the place of a role, which may be a misspelt one.
 NEARLY_A_ROLE = re.compile(r"(?:^|,)\s*(\w+)=")
 MIXTURE = "mix:"
 
 
 def log_options(command: Command) -> Command:
-    """What every command needs to read a log that has the columns of its policies."""
+    """Add the options of commands that read a log with the columns of its policies."""
     return with_options(
         command,
         log_argument,
@@ -53,7 +53,7 @@ def log_options(command: Command) -> Command:
 
 
 def driver_options(command: Command) -> Command:
-    """What a command needs to fit models to a log: what the log does not say, and how it is read."""
+    """Add the options of commands that fit models to a log: its domain, the fitter, and how the log is read."""
     return with_options(
         command,
         log_argument,
@@ -94,7 +94,7 @@ def driver_options(command: Command) -> Command:
 
 
 def estimate_options(command: Command) -> Command:
-    """What is estimated, and how its intervals are made."""
+    """Add the options that say what is estimated, and how the intervals are made."""
     ids = f"May be repeated, or a list with commas; by default all that the columns allow of {', '.join(usual())}."
     if others := named(lambda about: about.only_when_asked):
         ids += f" By name alone: {', '.join(others)}."
@@ -128,7 +128,7 @@ def estimate_options(command: Command) -> Command:
 
 
 def bounds_options(command: Command) -> Command:
-    """What is known for certain, for the intervals that need it; the command gets it as `bounds`."""
+    """Add the options of known bounds, which some intervals need; the command gets them as `bounds`."""
     ends: dict[str, Any] = {"metavar": "LOWEST,HIGHEST", "callback": read_range}
     names = ("reward_range", "ratio_bound", "q_range", "fixed_length")
 
@@ -146,61 +146,61 @@ def bounds_options(command: Command) -> Command:
 
 
 def parameters_option(flag: str, name: str, whose: str) -> Callable[[Command], Command]:
-    """`--set NAME=VALUE` and its like."""
+    """Return an option such as `--set NAME=VALUE`."""
     text = f"A parameter of {whose}; may be repeated."
     return click.option(flag, name, multiple=True, metavar="NAME=VALUE", callback=read_parameters, help=text)
 
 
 def with_options(command: Command, *options: Callable[[Command], Command]) -> Command:
-    """The command with these options, in their order."""
+    """Return the command with these options, in their order."""
     for option in reversed(options):
         command = option(command)
     return command
 
 
 def log_argument(command: Command) -> Command:
-    """`LOG...`, the same everywhere."""
+    """Add the argument `LOG...`."""
     return click.argument("log", nargs=-1, required=True, metavar="LOG...", shell_complete=complete.files)(command)
 
 
 def column_option(command: Command) -> Command:
-    """`--column`, the same everywhere."""
+    """Add the option `--column`."""
     text = f"Name of a column; may be repeated. Roles: {', '.join(ROLES)}. terminal= leaves it unread."
     option = click.option("--column", "columns", multiple=True, metavar="ROLE=NAME", callback=read_columns, help=text)
     return option(command)
 
 
 def order_option(command: Command) -> Command:
-    """`--order`, the same everywhere."""
+    """Add the option `--order`."""
     choice = click.Choice(["sorted", "any"])
     return click.option("--order", type=choice, default="sorted", help="any: sort the log first.")(command)
 
 
 def truncation_option(command: Command) -> Command:
-    """`--truncation`, the same everywhere."""
+    """Add the option `--truncation`."""
     text = "Take episodes that were cut off as ended, add what the model expects, or evaluate the steps that all have."
     return click.option("--truncation", type=click.Choice(TRUNCATIONS), help=text)(command)
 
 
 def threads_option(command: Command) -> Command:
-    """`--threads`, the same everywhere."""
+    """Add the option `--threads`."""
     return click.option("--threads", type=click.IntRange(min=1), help="By default all cores.")(command)
 
 
 def memory_option(command: Command) -> Command:
-    """`--memory`, for commands that evaluate."""
+    """Add the option `--memory`."""
     text = "Bytes that may be taken, such as 2GB; by default half of what is available."
     return click.option("--memory", metavar="SIZE", help=text)(command)
 
 
 def json_option(command: Command) -> Command:
-    """`--json`, the same everywhere."""
+    """Add the option `--json`."""
     text = "Print one JSON document and nothing else."
     return click.option("--json", "as_json", is_flag=True, help=text)(command)
 
 
 def read_columns(_context: click.Context, _option: click.Parameter, pairs: Sequence[str]) -> Columns:
-    """`--column reward=gain` and its like; `terminal=` says that the log has no such column."""
+    """Read options such as `--column reward=gain`; `terminal=` leaves the column `terminal` unread."""
     names: dict[str, Any] = {}
     for role, name in _pairs(pairs, "ROLE=NAME", without=("terminal", "truncated")):
         if role not in ROLES:
@@ -214,7 +214,7 @@ def read_columns(_context: click.Context, _option: click.Parameter, pairs: Seque
 def read_policies(
     _context: click.Context, _option: click.Parameter, pairs: Sequence[str]
 ) -> dict[str, PolicyColumns] | None:
-    """`--policy new=p_new` and its like; None where there is none."""
+    """Read options such as `--policy new=p_new`; return None if there is none."""
     policies: dict[str, PolicyColumns] = {}
     for name, text in _pairs(pairs, "NAME=COLUMN"):
         if name in policies:
@@ -224,12 +224,12 @@ def read_policies(
 
 
 def read_ids(_context: click.Context, _option: click.Parameter, texts: Sequence[str]) -> tuple[str, ...]:
-    """`--estimator dr --estimator step-is` or `--estimator dr,step-is`."""
+    """Read options such as `--estimator dr --estimator step-is` or `--estimator dr,step-is`."""
     return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
 
 
 def read_names(_context: click.Context, _option: click.Parameter, names: Sequence[str]) -> Sequence[str]:
-    """`--policy careful` and its like: a domain's policies, each once."""
+    """Read options such as `--policy careful`, and refuse a policy that is named twice."""
     for name in names:
         if names.count(name) > 1:
             raise click.BadParameter(f"policy {name!r} is there twice")
@@ -237,7 +237,7 @@ def read_names(_context: click.Context, _option: click.Parameter, names: Sequenc
 
 
 def read_policy(text: str) -> PolicyColumns:
-    """The columns of one policy.
+    """Return the columns of one policy.
 
     >>> read_policy("p,q_hat=q").q_hat, read_policy("mix:new:0.5").alpha, read_policy("ratio=w").ratio
     ('q', 0.5, 'w')
@@ -260,7 +260,7 @@ def read_policy(text: str) -> PolicyColumns:
 
 
 def read_mixture(text: str) -> tuple[str, float | None]:
-    """A name and an α; without `mix:` there is only the name.
+    """Return a name and an α, which is None without `mix:`.
 
     >>> read_mixture("mix:new:0.5"), read_mixture("new")
     (('new', 0.5), ('new', None))
@@ -275,7 +275,7 @@ def read_mixture(text: str) -> tuple[str, float | None]:
 
 
 def read_parameters(_context: click.Context, _option: click.Parameter, pairs: Sequence[str]) -> dict[str, Any]:
-    """`--set horizon=50` and its like."""
+    """Read options such as `--set horizon=50`."""
     found: dict[str, Any] = {}
     for name, text in _pairs(pairs, "NAME=VALUE"):
         name = name.replace("-", "_")
@@ -286,7 +286,7 @@ def read_parameters(_context: click.Context, _option: click.Parameter, pairs: Se
 
 
 def literal(text: str) -> bool | int | float | str:
-    """A value as it looks: true or false, a number, or the text itself.
+    """Return a text as the value that it looks like: true or false, a number, or the text itself.
 
     >>> literal("4"), literal("1e-3"), literal("true"), literal("valley")
     (4, 0.001, True, 'valley')
@@ -302,7 +302,7 @@ def literal(text: str) -> bool | int | float | str:
 
 
 def read_range(_context: click.Context, _option: click.Parameter, text: str | None) -> tuple[float, float] | None:
-    """`--reward-range 0,1` and its like."""
+    """Read an option such as `--reward-range 0,1`."""
     if text is None:
         return None
     try:
@@ -318,7 +318,7 @@ def make_bounds(
     q: tuple[float, float] | None,
     fixed_length: bool,
 ) -> Bounds | None:
-    """What is known for certain, or None if nothing was given."""
+    """Return the bounds, or None if none were given."""
     if reward is not None:
         return Bounds(reward=reward, ratio=ratio, q=q, fixed_length=fixed_length)
     if fixed_length or any(bound is not None for bound in (ratio, q)):
@@ -327,7 +327,7 @@ def make_bounds(
 
 
 def _pairs(texts: Sequence[str], form: str, without: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
-    """The two sides of each text; the right one may be empty where the left is one of `without`."""
+    """Yield the two sides of each text; the right one may be empty if the left is one of `without`."""
     for text in texts:
         left, equals, right = text.partition("=")
         if not (left and equals and (right or left in without)):

@@ -1,4 +1,4 @@
-"""JSON and files on their way out: no file takes the place of a log."""
+"""JSON documents and output files, with checks that no result overwrites a log."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import click
 
 
 def one_document(document: dict[str, Any]) -> str:
-    """The JSON text of a result."""
+    """Return the JSON text of a result."""
     return json.dumps(document, indent=2, allow_nan=False)
 
 
 def check_writable(given: Path, option: str = "--out") -> Path:
-    """The file behind a path, through links; refuses what could not be written, before any work is done for it."""
+    """Return the file behind a path, with links resolved, and refuse one that cannot be written."""
     path = given.resolve()
     folder = path.parent
     if not folder.is_dir():
@@ -29,7 +29,7 @@ def check_writable(given: Path, option: str = "--out") -> Path:
 
 
 def check_target(given: Path) -> Path:
-    """The same for a result, which is JSON and must not take the place of a log."""
+    """Return the file for a JSON result, and refuse one that cannot be written or is a log."""
     path = check_writable(given)
     if path.exists():
         with path.open("rb") as file:

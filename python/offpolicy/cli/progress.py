@@ -11,7 +11,7 @@ from contextlib import contextmanager
 def progress(
     hidden: bool, doing: str = "reading", unit: str = "rows"
 ) -> Iterator[Callable[[int, int | None], None] | None]:
-    """What to call with how much is done, and of how much; None where nobody looks."""
+    """Yield a function to call with how much is done and how much there is in all, or None without a terminal."""
     if hidden or not (sys.stdout.isatty() and sys.stderr.isatty()):
         yield None
         return

@@ -1,4 +1,4 @@
-"""What the user sees of an error: a message in our words, a JSON document, an exit code."""
+"""The report of an error to the user: a message in the words of the command line, a JSON document, an exit code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INTERRUPTED = 130
 
 
 def refuse(error: Exception, as_json: bool) -> int:
-    """Tells the user and gives the exit code; what is not ours to explain is raised again."""
+    """Report an error and return the exit code; an error of unknown origin is raised again."""
     if isinstance(error, BrokenPipeError) or not isinstance(
         error, click.ClickException | OffPolicyError | OSError | PolarsError
     ):

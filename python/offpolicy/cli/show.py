@@ -1,4 +1,4 @@
-"""Results for a person: a verdict first, then a table, then what else is to know.
+"""Results as text for a person: first the verdict, then a table, then the notes.
 
 Nothing from a log is read as markup, and its control characters are written out.
 """
@@ -36,7 +36,7 @@ LOOK: dict[str, Any] = {
 }
 COLOURS = {"reliable": "bold green", "fragile": "bold yellow", "unusable": "bold red"}
 NONE = "–"
-#: What a narrow table of estimates does without, the first first.
+#: The columns that a narrow table of estimates leaves out, in this order.
 SPARE = ("ess", "std error", "verdict")
 MOST_DECIMALS = 6
 #: Names longer than this are folded at a terminal.
@@ -44,7 +44,7 @@ LONG_NAME = 30
 
 
 def evaluation(ev: Evaluation, written: Path | None = None, folds: pl.DataFrame | None = None) -> None:
-    """Verdict, estimates, those of each fold, notes, and the file that holds them too."""
+    """Show the verdict, the estimates, those of each fold, the notes, and the file that was written."""
     out = stdout()
     verdict(out, ev)
     put(out, estimates(ev, name_width(out)), SPARE)
@@ -56,7 +56,7 @@ def evaluation(ev: Evaluation, written: Path | None = None, folds: pl.DataFrame 
 
 
 def by_fold(folds: pl.DataFrame, widest: int, number: Callable[[float | None], str]) -> Table:
-    """The table of what each fold says alone, and why it lacks a number if one does."""
+    """Return the table of the folds' estimates, with the reason for each missing number."""
     table = Table(**LOOK)
     folds = folds if folds["reason"].count() else folds.drop("reason")
     for head in folds.columns:
@@ -71,7 +71,7 @@ def by_fold(folds: pl.DataFrame, widest: int, number: Callable[[float | None], s
 
 
 def plugins(found: Sequence[dict[str, Any]]) -> None:
-    """What is installed; a broken plugin with its error."""
+    """Show the installed plugins, and the error of a broken one."""
     out = stdout()
     table = Table(**LOOK)
     for name in ("plugin", "package", "version", "brings"):
@@ -86,7 +86,7 @@ def plugins(found: Sequence[dict[str, Any]]) -> None:
 
 
 def simulation(made: dict[str, Any]) -> None:
-    """What was simulated, what it earned, and where it is."""
+    """Show what was simulated, what it earned, and where it was written."""
     out = stdout()
     steps = made["steps"] / made["episodes"]
     size = f"{made['episodes']:,} episodes, {made['steps']:,} steps ({steps:.1f} an episode), seed {made['seed']}"
@@ -102,7 +102,7 @@ def simulation(made: dict[str, Any]) -> None:
 
 
 def report(found: Report) -> None:
-    """The kinds of problems of a log, what each means, and all problems; or that there is none."""
+    """Show the kinds of problems of a log, what each means, and all problems, or that there is none."""
     out = stdout()
     first, *_ = str(found).splitlines()
     line(out, Text(first, "bold green" if found.ok else "bold red"))
@@ -131,7 +131,7 @@ def report(found: Report) -> None:
 
 
 def kinds(found: Report) -> Table:
-    """How many problems of each kind there are, and in how much of the log."""
+    """Return the table of how many problems of each kind there are, and in how much of the log."""
     table = Table(**LOOK)
     table.add_column("problem", style="red", no_wrap=True)
     for head in ("count", "rows", "share", "episodes", "share"):
@@ -152,7 +152,7 @@ def kinds(found: Report) -> Table:
 
 
 def demo(ev: Evaluation, truth: float) -> None:
-    """The estimates beside the truth, and how to go on."""
+    """Show the estimates beside the truth, and what to run next."""
     out = stdout()
     verdict(out, ev)
     put(out, estimates(ev, name_width(out), truth), SPARE)
@@ -165,7 +165,7 @@ def demo(ev: Evaluation, truth: float) -> None:
 
 
 def stdout() -> Console:
-    """As wide as the terminal; a pipe has no width, so that nothing is folded in it."""
+    """Return a console as wide as the terminal; in a pipe, which has no width, nothing is folded."""
     console = Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = UNFOLDED
@@ -173,19 +173,19 @@ def stdout() -> Console:
 
 
 def line(out: Console, text: Text) -> None:
-    """One line, which only a terminal folds."""
+    """Print one line, which only a terminal folds."""
     out.print(text, soft_wrap=not out.is_terminal)
 
 
 def name_width(out: Console) -> int:
-    """How wide a column of names may be."""
+    """Return how wide a column of names may be."""
     return LONG_NAME if out.is_terminal else UNFOLDED
 
 
 def put(out: Console, table: Table, spare: Sequence[str] = ()) -> None:
-    """A table of numbers in the terminal's width, if need be without some of `spare`.
+    """Print a table in the terminal's width, if necessary without some of the columns in `spare`.
 
-    Half a number would be a wrong one: the table is wider if nothing else helps.
+    A number is never cut, because half of it would be another number; if nothing else helps, the table is wider.
     """
     left_out = fit(out, table, spare)
     before = out.width
@@ -197,12 +197,12 @@ def put(out: Console, table: Table, spare: Sequence[str] = ()) -> None:
 
 
 def cell(item: object) -> Text:
-    """A cell with text from a log."""
+    """Return a cell with text from a log."""
     return Text(NONE, "dim") if item is None else Text(visible(str(item)))
 
 
 def verdict(out: Console, ev: Evaluation) -> None:
-    """The verdict on each policy, the worst first, and the size of the log."""
+    """Show the verdict on each policy, the worst first, and the size of the log."""
     for found in sorted(ev.verdicts, key=lambda verdict: -LEVELS.index(verdict.level)):
         line(out, said(found))
     discount = ev.settings["discount"]
@@ -211,12 +211,12 @@ def verdict(out: Console, ev: Evaluation) -> None:
 
 
 def said(found: Verdict) -> Text:
-    """A verdict, its level in colour."""
+    """Return the text of a verdict with its level in colour."""
     return Text.assemble((found.level, COLOURS[found.level]), visible(str(found)).removeprefix(found.level))
 
 
 def estimates(ev: Evaluation, widest: int, truth: float | None = None) -> Table:
-    """The table of estimates, and how far they are from the true value if it is known."""
+    """Return the table of estimates, with their distance from the true value if it is known."""
     table = Table(**LOOK)
     table.add_column("policy", overflow="fold", max_width=widest)
     table.add_column("estimator", style="bold", no_wrap=True)
@@ -250,26 +250,26 @@ def estimates(ev: Evaluation, widest: int, truth: float | None = None) -> Table:
 
 
 def level(found: Verdict) -> Text:
-    """How far an estimate can be trusted."""
+    """Return the level of a verdict in colour."""
     return Text(found.level, COLOURS[found.level])
 
 
 def ends(low: float | None, high: float | None, number: Callable[[float | None], str]) -> str:
-    """An interval, a bound from below, or none."""
+    """Return the text of an interval, of a lower bound, or of none."""
     if low is None:
         return NONE
     return f"≥ {number(low)}" if high is None else f"{number(low)} … {number(high)}"
 
 
 def distance(estimate: Estimate, truth: float) -> str:
-    """How many standard errors an estimate is away from the truth."""
+    """Return how many standard errors an estimate is away from the truth."""
     if estimate.policy == BEHAVIOR or estimate.value is None or not estimate.std_error:
         return NONE
     return f"{(estimate.value - truth) / estimate.std_error:+.1f} se"
 
 
 def size(ess: float) -> str:
-    """An effective sample size: a decimal only where it is small.
+    """Return an effective sample size as text, with a decimal only below 1000.
 
     >>> size(504.21), size(2000.0)
     ('504.2', '2,000')
@@ -278,12 +278,12 @@ def size(ess: float) -> str:
 
 
 def rounding(ev: Evaluation) -> Callable[[float | None], str]:
-    """So many decimals that the smallest standard error has two digits, the same in all rows."""
+    """Return a format of numbers in which the smallest standard error of all rows has two digits."""
     return decimals(min((e.std_error for e in ev.estimates if e.std_error), default=None))
 
 
 def decimals(error: float | None) -> Callable[[float | None], str]:
-    """So many decimals that a standard error has two digits."""
+    """Return a format of numbers in which this standard error has two digits."""
     places = 1 - math.floor(math.log10(error)) if error else 4
     places = min(max(places, 0), MOST_DECIMALS)
 
@@ -297,7 +297,7 @@ def decimals(error: float | None) -> Callable[[float | None], str]:
 
 
 def notes(out: Console, ev: Evaluation) -> None:
-    """What was repaired, why a number is missing, which interval was taken, and where it is known to fall short."""
+    """Show what was repaired, why numbers are missing, which interval was taken, and its cautions."""
     if ev.repairs.get("sorted"):
         note(out, "repair", "the rows were sorted by episode and step first")
     for text in ev.notes:
@@ -313,12 +313,12 @@ def notes(out: Console, ev: Evaluation) -> None:
 
 
 def note(out: Console, what: str, text: str) -> None:
-    """One remark."""
+    """Print one remark."""
     line(out, Text.assemble((f"{what}: ", "yellow"), visible(in_words(text, "cli"))))
 
 
 def short(number: float) -> str:
-    """A number for a glance.
+    """Return a number in short form.
 
     >>> short(4_310_000.0), short(5300.0), short(12.0)
     ('4.3M', '5.3k', '12')
@@ -330,15 +330,15 @@ def short(number: float) -> str:
 
 
 class Amount(ProgressColumn):
-    """How much is done of how much, and how fast."""
+    """The column of a progress bar that shows how much is done of how much, and how fast."""
 
     def __init__(self, unit: str) -> None:
-        """What is counted."""
+        """Keep the name of what is counted."""
         super().__init__()
         self.unit = unit
 
     def render(self, task: Task) -> Text:
-        """Counts are exact, their speed is rounded; nothing is said of what nobody knows."""
+        """Return exact counts and a rounded speed, without numbers that are not known."""
         if not task.completed and not task.total:
             return Text("")
         speed = f", {short(task.speed)}/s" if task.speed else ""
@@ -348,7 +348,7 @@ class Amount(ProgressColumn):
 
 @contextmanager
 def progress_bar(doing: str, unit: str) -> Iterator[Callable[[int, int | None], None]]:
-    """A bar on stderr that goes when the work is done; it needs to know how much there is."""
+    """Show a progress bar on stderr that disappears when the work is done, and yield the function to advance it."""
     columns = (TextColumn(doing), BarColumn(), TaskProgressColumn(), Amount(unit), TimeLeft())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=None)

@@ -1,4 +1,4 @@
-"""What tells whether weights can be trusted, for a person: a few lines a policy, some steps, what moves estimates."""
+"""Diagnostics of the weights as text: a few lines per policy, some steps, and what moves the estimates."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from offpolicy.cli.show import LOOK, NONE, cell, line, name_width, put, rounding
 from offpolicy.evaluation.result import Evaluation
 from offpolicy.evaluation.verdict import ENOUGH
 
-#: Rows of the table of steps, for each policy.
+#: Rows per policy in the table of steps.
 SOME_STEPS = 10
 
 
 def diagnostics(out: Console, ev: Evaluation) -> None:
-    """All of it, after the estimates."""
+    """Show all diagnostics, after the estimates."""
     lengths = ev.details.length_summary()
     spread = "{shortest:,} to {longest:,} steps, median {median:,}, mean {mean:,.1f}".format(**lengths)
     line(out, Text(f"lengths of episodes: {spread}"))
@@ -32,7 +32,7 @@ def diagnostics(out: Console, ev: Evaluation) -> None:
 
 
 def about(row: dict[str, Any], episodes: int) -> list[str]:
-    """What is known of one policy, in words.
+    """Return the diagnostics of one policy in words.
 
     >>> row = {"ess": 50.0, "largest_share": 0.1, "mean_weight": 1.0, "k_limit": None}
     >>> about(row, 100)
@@ -65,12 +65,12 @@ def about(row: dict[str, Any], episodes: int) -> list[str]:
 
 
 def short(number: float | None) -> str:
-    """Four digits of what f64 holds."""
+    """Return four digits of a number, or a remark if it is beyond f64."""
     return "beyond f64" if number is None else f"{number:.4g}"
 
 
 def by_step(steps: pl.DataFrame, widest: int) -> Table:
-    """Some steps of each policy."""
+    """Return the table of some steps of each policy."""
     table = Table(**LOOK)
     table.add_column("policy", overflow="fold", max_width=widest)
     for head in ("t", "running", "ess", "mean weight", "mean ratio"):
@@ -82,7 +82,7 @@ def by_step(steps: pl.DataFrame, widest: int) -> Table:
 
 
 def leverage(ev: Evaluation, widest: int) -> Table:
-    """How estimates move without the largest weights."""
+    """Return the table of how estimates move without the largest weights."""
     table = Table(**LOOK)
     table.add_column("policy", overflow="fold", max_width=widest)
     table.add_column("estimator", style="bold", no_wrap=True)

@@ -1,4 +1,4 @@
-"""A safe improvement for a person: the recommendation first, then how far it can be trusted, then the candidates."""
+"""A safe improvement as text: first the recommendation, then how far it can be trusted, then the candidates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from offpolicy.evaluation.plan import BEHAVIOR
 
 
 def improvement(best: Improvement, written: Sequence[Path] = ()) -> None:
-    """The sentence, the promise, the winner's verdict, a row a candidate, notes, and the files that hold it too."""
+    """Show the conclusion, the promise, the winner's verdict, one row per candidate, notes, and the files written."""
     out = stdout()
     line(out, Text(visible(best.conclusion), "bold yellow" if best.winner == BEHAVIOR else "bold green"))
     line(out, Text(visible(best.promise), "dim"))
@@ -35,7 +35,7 @@ def improvement(best: Improvement, written: Sequence[Path] = ()) -> None:
 
 
 def candidates(best: Improvement, widest: int) -> Table:
-    """The best first, and the behaviour policy below them."""
+    """Return the table of candidates, the best first, with the behaviour policy below them."""
     table = Table(**LOOK)
     table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("candidate", overflow="fold", max_width=widest)

@@ -1,4 +1,4 @@
-"""A reproduction for a person: the paper's claims and their verdicts."""
+"""A reproduction as text: the paper's claims and their verdicts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ COLOURS = {"held": "bold green", "undecided": "bold yellow", "not held": "bold r
 
 
 def reproduction(result: Result, evidence: bool = False) -> None:
-    """What was done less well than in full, one row per claim with its verdict, and where everything is.
+    """Show what a quick run simplified, one row per claim with its verdict, and where the files are.
 
-    The evidence of each claim is in the result file, and shown if asked for.
+    The evidence of each claim is in the result file, and is shown if `evidence` is set.
     """
     out = stdout()
     line(out, Text(f"{result.name}: {result.runs} runs, seed {result.seed}"))

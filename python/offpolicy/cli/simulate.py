@@ -69,7 +69,7 @@ def simulate(
     about = {"domain": name, "parameters": parameters, "policy": policy, "seed": seed, "version": op.__version__}
     notice = getattr(domain, "notice", None)
     about["notice"] = None if notice is None else str(notice)
-    with whole_file(target) as beside:  # until all is done, so that an interrupt leaves nothing
+    with whole_file(target) as beside:  # becomes the target when all is done, so that an interrupt leaves nothing
         with progress(hidden=as_json, doing="simulating", unit="episodes") as advance:
             rollouts.write(domain, actor, episodes, seed, beside, {"offpolicy": json.dumps(about)}, advance)
         ev = op.evaluate(beside, discount=domain.discount, horizon=domain.horizon, estimators=["mc"])
@@ -98,7 +98,7 @@ def simulate(
 
 
 def check_plot(domain: Domain, plot: Path, episode: int, episodes: int) -> None:
-    """Refuses a picture that could not be made, before the work is done."""
+    """Refuse a picture that cannot be made, before any work is done."""
     if not callable(getattr(domain, "plot", None)):
         raise click.UsageError(f"--plot: domain {domain.name!r} has no picture of itself")
     if episode >= episodes:

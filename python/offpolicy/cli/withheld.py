@@ -1,7 +1,7 @@
-"""Intervals that were asked for and cannot be had.
+"""The exit code for intervals that were requested and withheld.
 
-The exit code is 1 if `--interval` was given and no estimate of a target policy has such an interval; the numbers are
-shown and written all the same. If some have one, the code is 0 and the others have their reasons.
+It is 1 if `--interval` was given and no estimate of a target policy has such an interval; the numbers are shown and
+written all the same. If some estimates have one, the code is 0 and the others have their reasons.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from offpolicy._util.visible import visible
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.evaluation.result import Evaluation
 
-#: Reasons that are told.
+#: How many reasons are shown.
 SHOWN = 3
 
 
@@ -24,7 +24,7 @@ def asked_for_interval() -> bool:
 
 
 def exit_code(ev: Evaluation) -> int:
-    """Return 1, with a word on stderr, where the interval that was asked for is withheld from every target policy."""
+    """Return 1, with a message on stderr, if the requested interval is withheld from every target policy, else 0."""
     targets = [estimate for estimate in ev.estimates if estimate.policy != BEHAVIOR] or list(ev.estimates)
     intervals = [estimate.own_interval for estimate in targets]
     if not asked_for_interval() or any(end is not None for each in intervals for end in (each.low, each.high)):
@@ -33,7 +33,7 @@ def exit_code(ev: Evaluation) -> int:
 
 
 def no_interval(method: str, reasons: list[str]) -> int:
-    """Say that nothing has the interval, and why; return the exit code."""
+    """Report that no estimate has the interval and why, and return the exit code."""
     found = list(dict.fromkeys(in_words(reason, "cli") for reason in reasons if reason))
     why = "; ".join(found[:SHOWN]) + (f"; and {len(found) - SHOWN} more reasons" if len(found) > SHOWN else "")
     click.echo(f"error: no {method} interval could be made: {visible(why)}", err=True)

@@ -1,24 +1,24 @@
-"""What tells whether weights can be trusted, from the scan that finds the estimates.
+"""Diagnostics that tell whether weights can be trusted, from the same pass that computes the estimates.
 
-`policies` has a row a target policy:
+`policies` has one row per target policy:
 
     ess, largest_share, mean_weight   of the final weights c_H: (Σc)²/Σc², max c/Σc, Σc/n (1 in expectation)
-    predicted_ess                     ESS as the ratios of single steps predict it (`predicted`)
-    predicted_leaning                 their skewness γ as that predicts it, γ²/n, in logs of several steps
-    enough_alpha                      the share of π0 in a mixture that the log can carry, by these two
+    predicted_ess                     the ESS predicted by the ratios of single steps (`predicted`)
+    predicted_leaning                 γ²/n for the skewness γ predicted in the same way, in logs of several steps
+    enough_alpha                      the least share of π0 in a mixture for which these two are good
     carried_until                     the last step t with ESS_t of at least 100
-    k_hat, k_limit                    the shape of their tail (`pareto`), and up to where it is good
+    k_hat, k_limit                    the shape of the weights' tail (`pareto`), and its largest good value
     mean_ratio                        mean of ρ_t over all steps (at most 1 in expectation)
-    log10_e_value                     evidence that it is above 1, so that logged probabilities are wrong (`e_value`)
+    log10_e_value                     evidence that E[ρ_t] > 1, so that logged probabilities are wrong (`e_value`)
     control_variate, control_error    mean of Σγ^{t−1}(c_t Q̂ − c_{t−1} V̂), 0 in expectation, and its standard error
     variance_ratio                    variance of step-is over that of dr
     leader                            the episode with the largest weight
-    cut_off_bias                      how far the rewards that truncated episodes lack can move an estimate
+    cut_off_bias                      the most by which the missing rewards of truncated episodes can move an estimate
 
-`steps` has a row a policy and step t: `running` episodes, `ess`, `predicted_ess`, `mean_weight`, `mean_ratio`,
+`steps` has one row per policy and step t: `running` episodes, `ess`, `predicted_ess`, `mean_weight`, `mean_ratio`,
 `mean_squared_ratio`. `leverage` tells how much of an estimate's variance one trajectory has, how skewed the
-trajectories' values are, and how estimates move without the largest weights; `lengths` how many episodes have which
-length.
+trajectories' values are, and how estimates move without the largest weights. `lengths` has the number of episodes of
+each length.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from offpolicy.diagnostics import e_value, leverage, pareto, predicted
 from offpolicy.evaluation.verdict import ENOUGH, HEAVY
 from offpolicy.protocols import Floats
 
-#: Steps in a JSON document.
+#: The largest number of steps in a JSON document.
 MOST_STEPS = 200
 
 POLICIES = {
@@ -68,38 +68,38 @@ STEPS = {
     "mean_ratio": pl.Float64,
     "mean_squared_ratio": pl.Float64,
 }
-#: What the core tells of each step, in its order.
+#: The columns of `steps` that the core computes, in its order.
 BY_STEP = ("ess", "mean_weight", "mean_ratio", "mean_squared_ratio")
 
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """The four tables, made when asked for of what the core found of some policies, by their numbers there."""
+    """The four tables for the named policies, made on demand; `names` maps numbers of policies in the core to names."""
 
     outcome: _core.Outcome = field(repr=False)
     names: dict[int, str]
 
     @cached_property
     def policies(self) -> pl.DataFrame:
-        """A row a policy."""
+        """One row per policy."""
         return pl.DataFrame([_policy(*item, self.outcome, self.lengths) for item in self._weights], POLICIES)
 
     @cached_property
     def steps(self) -> pl.DataFrame:
-        """A row a policy and step."""
+        """One row per policy and step."""
         found = [_steps(*item, self.outcome.episodes, self.lengths) for item in self._weights]
         return pl.concat([pl.DataFrame(schema=STEPS), *found])
 
     @cached_property
     def leverage(self) -> pl.DataFrame:
-        """A row a policy and estimator."""
+        """One row per policy and estimator."""
         rows = [row for row in self.outcome.estimates if row.policy in self.names]
         moved = [_moved(row, self.names[row.policy], self.outcome) for row in rows]
         return pl.DataFrame(moved, leverage.SCHEMA)
 
     @cached_property
     def lengths(self) -> pl.DataFrame:
-        """A row a length."""
+        """One row per length."""
         return pl.DataFrame(self.outcome.lengths, {"length": pl.Int64, "episodes": pl.Int64}, orient="row")
 
     @property
@@ -108,7 +108,7 @@ class Diagnostics:
         return [(name, weights[number]) for number, name in self.names.items()]
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; of many steps some, closer together in the beginning."""
+        """Return the tables ready for JSON; of many steps only some, which lie closer together in the beginning."""
         return {
             "diagnostics": self.policies.to_dicts(),
             "by_step": self.some_steps(MOST_STEPS).to_dicts(),
@@ -117,7 +117,7 @@ class Diagnostics:
         }
 
     def some_steps(self, most: int) -> pl.DataFrame:
-        """So many steps of each policy at most, the first and the last among them."""
+        """Return at most so many steps of each policy, with the first and the last among them."""
         longest = int(self.lengths["length"][-1])
         if longest <= most:
             return self.steps
@@ -125,7 +125,7 @@ class Diagnostics:
         return self.steps.filter(pl.col("step").is_in(np.unique(some)))
 
     def length_summary(self) -> dict[str, float]:
-        """The shortest and the longest episode, the mean, and the median."""
+        """Return the shortest, median, mean and longest length of an episode."""
         length, episodes = (self.lengths[name].to_numpy() for name in ("length", "episodes"))
         at = int(np.searchsorted(np.cumsum(episodes), episodes.sum() / 2))
         mean = float(length @ episodes / episodes.sum())
@@ -170,7 +170,7 @@ def _steps(name: str, weights: _core.WeightsOutcome, n: int, lengths: pl.DataFra
 
 
 def _running(n: int, lengths: pl.DataFrame) -> npt.NDArray[np.int64]:
-    """How many episodes run at each step."""
+    """Return how many episodes run at each step."""
     ended = np.zeros(int(lengths["length"][-1]) + 1, dtype=np.int64)
     ended[lengths["length"].to_numpy()] = lengths["episodes"].to_numpy()
     running: npt.NDArray[np.int64] = n - np.cumsum(ended)[:-1]

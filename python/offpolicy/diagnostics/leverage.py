@@ -1,14 +1,14 @@
-"""How much one trajectory has of an estimate. With values x_i, their mean x̄, and final weights c_i:
+"""The leverage of single trajectories on an estimate. With values x_i, their mean x̄, and final weights c_i:
 
     concentration            max (x_i − x̄)² / Σ (x_i − x̄)²,                 weighted estimators: max ψ_i² / Σ ψ_i²
     without the k largest    Σ' x_i / (n − k),                              wis: Σ' c_i G_i / Σ' c_i
-    capped at the tenth      mean of v_i + (x_i − v_i) min(1, c_(10)/c_i),  wis: min(c_i, c_(10)) in the place of c_i
+    capped at the tenth      mean of v_i + (x_i − v_i) min(1, c_(10)/c_i),  wis: min(c_i, c_(10)) in place of c_i
 
     skewness                 mean (x_i − x̄)³ / (mean (x_i − x̄)²)^{3/2},      weighted estimators: of ψ_i
 
-ψ_i are influence values, known after a second reading; Σ' leaves out the k trajectories with the largest weights; v_i
-is V̂(s_1) for the doubly robust estimators and 0 for the others. `step-wis` and `wdr` have the first and the last alone,
-`magic` has none: what a trajectory adds to them depends on every step of all others.
+ψ_i are influence values, which a second pass computes. Σ' leaves out the k trajectories with the largest weights. v_i
+is V̂(s_1) for the doubly robust estimators and 0 for the others. `step-wis` and `wdr` have only the first and the last
+of these numbers and `magic` has none, because a trajectory's contribution to them depends on every step of all others.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ SCHEMA = {
     "without_ten": pl.Float64,
     "capped": pl.Float64,
 }
-#: Trajectories that the core keeps for their weight.
+#: The number of trajectories with the largest weights that the core keeps.
 TEN = 10
 
 
 @dataclass(frozen=True)
 class Leading:
-    """An estimate as total / size, and what each of the leading trajectories has of both; `kept` a cap leaves alone."""
+    """An estimate total / size and the part (x, size) of each leading trajectory; a cap does not change `kept` of x."""
 
     total: float
     size: float
@@ -47,14 +47,14 @@ class Leading:
     kept: list[float]
 
     def without(self, k: int) -> float | None:
-        """The estimate without the first k."""
+        """Return the estimate without the first k leading trajectories."""
         left = self.size - sum(size for _, size in self.leading[:k])
         return (self.total - sum(x for x, _ in self.leading[:k])) / left if left > 0 else None
 
     def capped(self, cuts: list[float], lose_size: bool) -> float | None:
-        """Return the estimate where each of the leading ones loses a part of what it adds, and of its size too.
+        """Return the estimate after cutting a fraction of each leading trajectory's part, and of its size if asked.
 
-        None where nothing but rounding is left of the size.
+        Return None if nothing but rounding remains of the size.
         """
         lost = sum(cut * (x - v) for cut, (x, _), v in zip(cuts, self.leading, self.kept, strict=True))
         size = sum(cut * size for cut, (_, size) in zip(cuts, self.leading, strict=True)) if lose_size else 0.0
@@ -64,7 +64,7 @@ class Leading:
 def moved(
     policy: str, found: _core.EstimateOutcome, n: int, mean_weight: float | None, leaders: Sequence[_core.Leader]
 ) -> dict[str, Any]:
-    """A row of the table, for what the core found of an estimator; None where f64 or the leaders do not tell."""
+    """Return one row of the table; a number is None if it is out of f64 range or the leaders do not determine it."""
     estimator, value = found.estimator, found.value.value
     row: dict[str, Any] = {"policy": policy, "estimator": estimator, "value": value}
     row |= {"concentration": found.concentration, "skewness": found.skewness}
@@ -78,7 +78,7 @@ def moved(
     if len(leaders) == TEN:
         row["without_ten"] = parts.without(TEN)
         about = describe(estimator)
-        # What a cap leaves alone is V̂(s_1) or 0; of a baseline it is not known here.
+        # A cap does not change V̂(s_1) or 0, but that part is not known here for estimators with a baseline.
         if about.uses_weights and not about.needs_baseline and weights[-1] > 0:
             row["capped"] = parts.capped([1 - weights[-1] / c for c in weights], lose_size=about.weighted)
     return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in row.items()}
@@ -87,7 +87,7 @@ def moved(
 def _parts(
     estimator: str, value: float, n: int, mean_weight: float, leaders: Sequence[_core.Leader], weights: list[float]
 ) -> Leading | None:
-    """None where a leading trajectory has no value of its own."""
+    """Return the estimate and its leading trajectories, or None if one of these has no known value."""
     about = describe(estimator)
     of_returns = about.weighted and about.weights_returns
     values = _known(leader.returns if of_returns else leader.values.get(estimator) for leader in leaders)
@@ -101,7 +101,7 @@ def _parts(
 
 
 def _known(numbers: Iterable[_core.Number | None]) -> list[float] | None:
-    """Return numbers as floats; None where one is missing, or beyond f64."""
+    """Return numbers as floats, or None if one is missing or out of f64 range."""
     found = [None if number is None else number.value for number in numbers]
     known = [x for x in found if x is not None]
     return known if len(known) == len(found) else None

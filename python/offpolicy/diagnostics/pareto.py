@@ -1,15 +1,15 @@
 """k̂, the shape of the tail of weights, by Zhang & Stephens (2009) as Vehtari et al. (2024) use it.
 
 The M = ⌈min(n/5, 3√n)⌉ largest weights (16,383 from n = 30 million on), less the next one, are taken as draws x of a
-generalised Pareto distribution with shape k: only moments of order less than 1/k exist, so that from k = 1/2 on the
+generalised Pareto distribution with shape k. Only moments of order less than 1/k exist, so that from k = 1/2 on the
 weights have no variance and from k = 1 on no mean. With m = 30 + ⌊√M⌋ points θ_j, q the lower quartile of x and x* its
 largest value,
 
     θ_j = 1/x* + (1 − √(m/(j − ½))) / (3q),    k(θ) = mean ln(1 − θx),    ℓ(θ) = M (ln(−θ/k) − k − 1)
     θ̂ = Σ_j θ_j w_j,    w_j ∝ exp ℓ(θ_j),    k̂ = (M k(θ̂) + 10 · ½) / (M + 10)
 
-where the last step draws k̂ of few weights towards ½. Products of the same
-ratios in another order differ by rounding: such weights are equal, and those equal to the next one are not in its tail.
+The last equation pulls k̂ of few weights towards ½. Weights that differ only by rounding, such as products of the same
+ratios in another order, are treated as equal, and those equal to the next one are not part of the tail.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ import numpy as np
 
 from offpolicy.protocols import Floats
 
-#: With fewer weights than this a tail has no shape to speak of.
+#: The least number of weights from which the shape of a tail is estimated.
 FEWEST = 5
-#: Up to this part of each other, weights differ by rounding alone.
+#: Weights whose relative difference is at most this differ by rounding only.
 ROUNDING = 1e-9
-#: How many draws the prior guess of ½ counts for.
+#: The number of draws for which the prior guess ½ counts.
 PRIOR = 10
 
 
 def shape(largest: Floats) -> float | None:
-    """k̂ of the largest weights in falling order, the last of which is where the tail begins.
+    """Return k̂ of the largest weights in falling order; the tail begins at the last of them.
 
     >>> import numpy as np
     >>> tail = np.append((1 - (np.arange(400) + 0.5) / 400) ** -0.8, 1.0)  # P(x > t) = t^(-1/0.8)

@@ -1,17 +1,18 @@
-"""The effective sample size that the ratios of single steps predict, whether or not the log shows the large weights.
+"""The effective sample size predicted by the ratios of single steps, even if the log does not show large weights.
 
-Where the ratios of different steps are independent of each other and of how long an episode runs, and p_t is the share
-of the episodes that run at step t,
+If the ratios of different steps are independent of each other and of the length of an episode, and p_t is the share of
+the episodes that run at step t,
 
     ESS_t ≈ n / w_t,    w_t = E[c_t²] = 1 + Σ_{s≤t} p_s v_s Π_{k<s} (1 + v_k),    v_s = E[ρ_s²]/E[ρ_s]² − 1
 
-for an episode that runs at step s has multiplied all ratios before it. If none ends early, w_t = Π_{s≤t} (1 + v_s).
+because the weight of an episode that runs at step s is the product of all its ratios up to s. If no episode ends early,
+w_t = Π_{s≤t} (1 + v_s).
 
-A mean of ρ² over n steps is known well where that of a product of many is not: weights that are so large and so seldom
-that no episode of the log has one raise E[c²] a hundredfold, and nothing in Σc² tells. A product of many ratios is
-nearly lognormal, and its skewness γ then nearly w^{3/2}: where γ²/n = w³/n is large, most logs lack the weights that
-matter most. The mixture of a target policy with the behaviour policy has the ratios α + (1 − α)ρ, and (1 − α)² v_s in
-the place of v_s.
+The mean of ρ² is well estimated from n single steps, but the mean of c², the square of a product of many ratios, is
+not: weights that are so large and rare that no episode of the log has one can raise E[c²] a hundredfold without any
+sign in Σc². A product of many ratios is nearly lognormal, and its skewness γ is then nearly w^{3/2}. If γ²/n = w³/n is
+large, most logs lack the weights that matter most. The mixture of a target policy with the behaviour policy has the
+ratios α + (1 − α)ρ, and (1 − α)² v_s in place of v_s.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ import numpy as np
 
 from offpolicy.protocols import Floats
 
-#: Shares of the behaviour policy are told in hundredths.
+#: Shares of the behaviour policy are given in hundredths.
 STEP = 0.01
 
 
 def spread(mean_ratio: Floats, mean_squared_ratio: Floats) -> Floats:
-    """Return v_s of every step; infinite where no f64 holds it, or no weight is left.
+    """Return v_s of every step; it is infinite where it is out of f64 range or no weight is left.
 
     >>> import numpy as np
     >>> spread(np.array([1.0, 0.5]), np.array([1.5, 0.5]))
@@ -39,7 +40,7 @@ def spread(mean_ratio: Floats, mean_squared_ratio: Floats) -> Floats:
 
 
 def sizes(n: int, running: Floats, v: Floats) -> Floats:
-    """Return ESS_t of every step, from the shares p_s that run and v_s.
+    """Return ESS_t of every step, from v_s and the shares p_s of running episodes.
 
     >>> import numpy as np
     >>> sizes(9, np.ones(2), np.array([0.5, 1.0])), sizes(8, np.array([1.0, 0.5]), np.array([1.0, 2.0]))
@@ -50,7 +51,7 @@ def sizes(n: int, running: Floats, v: Floats) -> Floats:
 
 
 def leaning(n: int, running: Floats, v: Floats) -> float | None:
-    """Return w³/n of products of several ratios; None of single ones, and where no f64 holds it.
+    """Return w³/n of products of several ratios, or None for a single step or a number out of f64 range.
 
     >>> import numpy as np
     >>> one = np.ones(9)
@@ -62,7 +63,7 @@ def leaning(n: int, running: Floats, v: Floats) -> float | None:
 
 
 def enough_alpha(n: int, running: Floats, v: Floats, enough: int) -> float | None:
-    """The least share of the behaviour policy, in hundredths, of a mixture with an ESS of `enough` and w³/n up to 1.
+    """Return the least share of π0, in hundredths, in a mixture with an ESS of `enough` and w³/n of at most 1.
 
     >>> import numpy as np
     >>> one = np.ones(16)

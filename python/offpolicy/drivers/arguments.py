@@ -1,7 +1,7 @@
-"""What the drivers are asked for, read and checked before a row is.
+"""The arguments of the drivers, which are checked before any row is read.
 
-A fitter or generator may have `missing(domain)`, which gives a sentence for each thing that it lacks: all that is
-missing for an improvement is said at once.
+A fitter or generator may have a method `missing(domain)`, which returns one sentence for each thing that it lacks.
+`improve` collects these sentences and reports everything that is missing in one error.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from offpolicy.logs.columns import Columns
 from offpolicy.logs.sources import Source
 from offpolicy.protocols import Generator, ModelFitter, Policy, Setting
 
-#: `behavior=` to count actions in the cells of the domain's grid.
+#: The value of `behavior=` that asks to count actions in the cells of the domain's grid.
 COUNTS = "counts"
-#: Two ways to put the log into parts.
+#: The message if both ways to split the log are given.
 NOT_BOTH = phrase("{folds} or {fraction}, not both", folds=words.FOLDS, fraction=words.TRAIN_FRACTION)
-#: What is read of a domain.
+#: The members that every domain must have.
 MEMBERS = ("name", "state_columns", "actions", "horizon", "discount", "reward_range", "legal")
 
 
 def read_parts(folds: Any, train_fraction: Any, seed: int) -> Parts:
-    """k folds, 2 by default, or the two parts of a split."""
+    """Return the k folds, 2 by default, or the two parts of a split."""
     seed = whole("seed", seed)
     if train_fraction is None:
         count = 2 if folds is None else whole("folds", folds, 2, "the number of episodes")
@@ -57,14 +57,14 @@ def read_parts(folds: Any, train_fraction: Any, seed: int) -> Parts:
 
 
 def read_fraction(train_fraction: Any) -> float:
-    """How much of a log goes to a model: some of it, but not all."""
+    """Return the share of the log to fit a model to, and refuse one that is not between 0 and 1."""
     if not (is_number(train_fraction) and 0 < train_fraction < 1):
         raise bad_value(name=words.TRAIN_FRACTION, expected="between 0 and 1", found=shown(train_fraction))
     return float(train_fraction)
 
 
 def read_policies(policy: Any, argument: str = "policy") -> dict[str, Policy]:
-    """Target policies by name; one alone has the name that `evaluate` gives it."""
+    """Return the target policies by name; a single policy gets the name that `evaluate` gives it."""
     if isinstance(policy, list | tuple):
         raise policies_need_names(found=type(policy).__name__)
     found = dict(policy) if isinstance(policy, Mapping) else {TARGET: policy}
@@ -82,7 +82,7 @@ def read_policies(policy: Any, argument: str = "policy") -> dict[str, Policy]:
 
 
 def read_fitter(fitter: Any) -> ModelFitter:
-    """The fitter itself, or the one of that name."""
+    """Return the fitter itself, or the one of that name."""
     if isinstance(fitter, str):
         return plugins.fitter(fitter)
     if not callable(getattr(fitter, "fit", None)):
@@ -96,14 +96,14 @@ def read_fitter(fitter: Any) -> ModelFitter:
 
 
 def behavior_of(behavior: Any, domain: Setting, logged: bool) -> Any:
-    """Return how π0 is estimated: as asked, or as the domain says where the log has no probabilities."""
+    """Return how π0 is estimated: as requested, or as the domain says if the log has no probabilities."""
     own = getattr(domain, "behavior", None)
     wanted = behavior is None and not logged and not callable(getattr(own, "probabilities", None))
     return own if wanted else behavior
 
 
 def read_behavior(behavior: Any, smoothing: Any) -> dict[str, Any] | None:
-    """How `behavior_column` is to estimate π0; None where it is logged."""
+    """Return the options with which `behavior_columns` estimates π0, or None if it is logged."""
     if behavior is None:
         return None
     added = {"smoothing": at_least_0("smoothing", smoothing)}
@@ -121,34 +121,34 @@ def read_behavior(behavior: Any, smoothing: Any) -> dict[str, Any] | None:
 
 
 def read_estimators(estimators: Any, beside: Sequence[str]) -> list[str] | None:
-    """The ids, with those that are reported beside; None for all."""
+    """Return the ids with those in `beside`, or None for all estimators."""
     if estimators is None:
         return None
     return check_ids([*check_ids(estimators), *beside])
 
 
 class Revised:
-    """A domain with another horizon or discount; the rest is its own."""
+    """A domain with another horizon or discount; everything else is its own."""
 
     def __init__(self, domain: Setting, horizon: int | None, discount: float | None) -> None:
-        """Keeps the domain's own where there is no other."""
+        """Keep the domain's own horizon or discount if the argument is None."""
         self._domain = domain
         self.horizon = domain.horizon if horizon is None else horizon
         self.discount = domain.discount if discount is None else discount
 
     def __getattr__(self, name: str) -> Any:
-        """What is not revised."""
-        if name.startswith("__") or name == "_domain":  # asked for while a copy is being made
+        """Return any other member from the domain."""
+        if name.startswith("__") or name == "_domain":  # `copy` and `pickle` look these up before `_domain` is set
             raise AttributeError(name)
         return getattr(self._domain, name)
 
     def __repr__(self) -> str:
-        """The domain, and what is revised."""
+        """Return the domain with its horizon and discount."""
         return f"{self._domain!r} with horizon={self.horizon}, discount={self.discount}"
 
 
 def read_domain(domain: Any, horizon: Any, discount: Any) -> Setting:
-    """The domain itself, or the one of that name, with this horizon and discount."""
+    """Return the domain itself, or the one of that name, with this horizon and discount."""
     found = plugins.domain(domain) if isinstance(domain, str) else domain
     for member in MEMBERS:
         if not hasattr(found, member):
@@ -159,7 +159,7 @@ def read_domain(domain: Any, horizon: Any, discount: Any) -> Setting:
 
 
 def read_settings(domain: Setting, baseline: float | None, truncation: str | None) -> Settings:
-    """The numbers of the evaluations to come, with the domain's horizon and discount; one of NumPy's will do."""
+    """Return the settings of the evaluations, with the domain's horizon and discount."""
     if truncation is not None and not (isinstance(truncation, str) and truncation == "as-terminal"):
         raise bad_value(
             name="truncation", expected="'as-terminal' or None where models are fitted", found=shown(truncation)
@@ -168,7 +168,7 @@ def read_settings(domain: Setting, baseline: float | None, truncation: str | Non
 
 
 def missing_of(part: Any, domain: Setting) -> list[str]:
-    """Return what a fitter or generator lacks for this domain, where it can tell beforehand."""
+    """Return what a fitter or generator says that it lacks for this domain."""
     tells = getattr(part, "missing", None)
     return list(tells(domain)) if callable(tells) else []
 
@@ -182,7 +182,7 @@ def refuse_what_is_missing(
     fitter: str | ModelFitter,
     estimator: str,
 ) -> None:
-    """Refuse with everything that is known to be missing; one thing alone is told by whoever needs it."""
+    """Report all missing things in one error if there are several; a single one is reported where it is needed."""
     chosen = read_fitter(fitter)
     lacking = [] if isinstance(generator, Mapping) else missing_of(make_generator(generator, fitter), domain)
     if any(role != "ratio" for role in describe(estimator).needs):
@@ -202,12 +202,12 @@ def refuse_what_is_missing(
 
 
 def described_behavior(behavior: Any, smoothing: float) -> dict[str, Any]:
-    """How a result says where the probabilities of π0 are from: the log, or an estimate."""
+    """Return the entries of a result that say whether the probabilities of π0 are logged or estimated."""
     how = (None, None) if behavior is None else (described(behavior), smoothing)
     return dict(zip(("behavior", "smoothing"), how, strict=True))
 
 
 def described(thing: object) -> str:
-    """What a result calls it: its name, its own words, or its type where those are but an address."""
+    """Return how a result names an object: a text as it is, else its repr, or its type if the repr is an address."""
     said = thing if isinstance(thing, str) else repr(thing)
     return type(thing).__name__ if " at 0x" in said else said

@@ -1,4 +1,4 @@
-"""The policies to choose from: what a generator proposes, or a mapping of named policies."""
+"""The candidate policies: those that a generator proposes, or a mapping of named policies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from offpolicy.protocols import Candidate, Generator, ModelFitter, Policy, Setti
 def find_candidates(
     generator: str | Generator | Mapping[str, Policy], fitter: str | ModelFitter, log: Any, domain: Setting
 ) -> list[Candidate]:
-    """Every candidate, each with a name of its own; a generator that is named gets the fitter if it takes one.
+    """Return the candidates, each with a name of its own; a generator given by name gets the fitter if it takes one.
 
     >>> import offpolicy as op
     >>> from offpolicy.drivers.candidates import find_candidates
@@ -45,7 +45,7 @@ def find_candidates(
 
 
 def make_generator(generator: str | Generator, fitter: str | ModelFitter) -> Any:
-    """Return the generator of that name, or the one given, with this fitter where it takes one and has none."""
+    """Return the generator of that name, or the given one, with this fitter if it takes one and has none."""
     if isinstance(generator, str):
         maker = plugins.registry().find("offpolicy_candidate_policies", generator)
         options = {"fitter": fitter} if "fitter" in inspect.signature(maker).parameters else {}
@@ -68,7 +68,7 @@ def _checked(found: list[Candidate], who: str, refused: Kind[Any]) -> list[Candi
 
 
 def _fault(candidate: Any, names: set[str]) -> str | None:
-    """What is wrong with a candidate, after others of these names, as the end of a sentence."""
+    """Return what is wrong with a candidate as the end of a sentence, or None; `names` are those already taken."""
     if not isinstance(candidate, Candidate):
         return f" gives a {type(candidate).__name__} where an offpolicy.Candidate is due"
     name, policy, fraction, model = candidate.name, candidate.policy, candidate.train_fraction, candidate.model

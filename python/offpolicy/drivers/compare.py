@@ -1,4 +1,4 @@
-"""Which estimator is most accurate in a domain of one's own: `op.compare`."""
+"""`op.compare`, which measures how accurate estimators are in a domain of one's own."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ from offpolicy.protocols import Domain, ModelFitter, Policy
 
 @dataclass(frozen=True)
 class Compared:
-    """`table` has RMSE and bias by policy, estimator and size, each with its Monte-Carlo error; `truth` the values.
+    """The result of a comparison.
 
-    Where a few runs have most of the RMSE, the table's `median` of absolute errors tells more, and `top_ten`, the share
-    of the ten largest squared errors in the sum of all, tells that it is so.
+    `table` has the RMSE and bias by policy, estimator and size, each with its Monte-Carlo error; `truth` has the true
+    values. `top_ten` is the share of the ten largest squared errors in their sum. If it is large, a few runs make up
+    most of the RMSE, and the `median` of absolute errors says more.
     """
 
     table: pl.DataFrame
@@ -48,14 +49,14 @@ class Compared:
     settings: dict[str, Any]
 
     def figure(self) -> Any:
-        """log10 of the RMSE over |D|, a panel a policy, as an Altair chart."""
+        """Return an Altair chart of log10 of the RMSE over |D|, with one panel per policy."""
         title = f"{self.settings['runs']} runs"
         return figures.errors_over(
             self.table, "size", "|D|", title, panels="policy", y="rmse", y_title="log10 of RMSE", by_id=True
         )
 
     def save(self, folder: str | Path) -> None:
-        """Writes `comparison.json`, `figure.svg` and `figure.png`."""
+        """Write `comparison.json`, `figure.svg` and `figure.png`."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / "comparison.json", self.to_dict())
@@ -63,7 +64,7 @@ class Compared:
             plotting.save(self.figure(), folder / f"figure.{kind}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Return the result in a form ready for JSON."""
         tables = {"truth": self.truth.to_dicts(), "table": self.table.to_dicts()}
         return {"version": _core.__version__, "settings": self.settings, **tables}
 
@@ -86,32 +87,33 @@ def compare(
     resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Compared:
-    """How far estimators are from the truth, in a domain that can be simulated.
+    """Measure how far estimators are from the truth, in a domain that can be simulated.
 
     Parameters
     ----------
     domain
-        One with a simulator, or its name.
+        A domain with a simulator, or its name.
     policies
-        The targets, by name.
+        The target policies, by name.
     estimators
-        Ids of `evaluate`, and functions of a frame with the columns of `evaluate` and `ratio`, sorted by episode and
-        step, that return an estimate; a function is listed under its `__name__`.
+        Ids of `evaluate`, and functions that return an estimate. A function gets a frame with the columns of `evaluate`
+        and `ratio`, sorted by episode and step, and is listed under its `__name__`.
     sizes, runs
-        How many episodes the logs have, one number or several, and how many logs of each size.
+        The number of episodes of a log, one number or several, and the number of logs of each size.
     fitter, folds
-        The models of estimators that need one, and into how many parts a log is cut to fit them on other episodes.
+        The fitter of the models that some estimators need, and the number of parts of the log: the model of a part is
+        fitted to the other parts.
     baseline
-        c of `dr-bsl`.
+        The constant c of `dr-bsl`.
     truth, truth_episodes
-        The values of the policies, where they are known. Otherwise the domain's `value(policy)`, if it has that, or the
-        mean return of so many episodes; its error is taken off.
+        The values of the policies, if they are known. Otherwise they are the domain's `value(policy)` if it has that,
+        or the mean return of this many episodes; what the error of this mean adds to the RMSE is subtracted.
     seed, workers
-        The same seed gives the same numbers for any number of processes. Functions travel to other processes only if
-        they are defined in a module, and a script must do its work under `if __name__ == "__main__":` then.
+        The same seed gives the same numbers for any number of processes. With several processes, functions must be
+        defined in a module, and a script must do its work under `if __name__ == "__main__":`.
     out, resume
-        A folder to keep the runs in, and whether to go on with those that it has; the names of policies and functions
-        stand for them there.
+        A folder to keep the runs in, and whether to go on with the runs that it has. There, policies and functions are
+        known by their names alone.
 
     Examples
     --------
@@ -180,7 +182,7 @@ def _known(truth: Any, policies: Mapping[str, Policy]) -> dict[str, tuple[float,
 
 
 def _estimators(estimators: Any) -> tuple[list[str], dict[str, Estimator]]:
-    """Ids, and functions by their names."""
+    """Return the ids, and the functions by their names."""
     one_alone = isinstance(estimators, str) or callable(estimators) or not isinstance(estimators, Iterable)
     given = [estimators] if one_alone else list(estimators)
     ids = [one for one in given if isinstance(one, str)]
@@ -201,7 +203,7 @@ def _estimators(estimators: Any) -> tuple[list[str], dict[str, Estimator]]:
 
 
 def _sizes(sizes: Any, folds: int) -> list[int]:
-    """In order, each once."""
+    """Return the sizes in increasing order, each once."""
     given = sizes if isinstance(sizes, Iterable) else [sizes]
     found = sorted({whole("a size", size, 1) for size in given})
     if not found:

@@ -1,12 +1,12 @@
-"""The paper's comparison in any domain with a simulator: how far each estimator is from the truth, over the size of D.
+"""The paper's comparison in any domain with a simulator: the error of each estimator by the size of the data D.
 
 A run simulates the behaviour policy once; the first n episodes are the data of size n. Estimators that need Q̂ or R̂ get
-them by cross-fitting: the model of a part is fitted to the other parts. One that is a Python function gets the same
-columns.
+them by cross-fitting: the model of a part is fitted to the other parts. An estimator that is a Python function gets the
+same columns.
 
     RMSE = √(mean over runs of (estimate - V)²),    bias = mean of (estimate - V)
 
-Where no trajectory has any weight left, the later steps count 0 in a weighted estimate.
+If no trajectory has any weight left, the later steps count as 0 in a weighted estimate.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from offpolicy.experiments.estimates import cut, estimated
 from offpolicy.logs.columns import Columns, PolicyColumns
 from offpolicy.protocols import Domain, ModelFitter, Policy
 
-#: Marks the streams of random numbers of the truth: runs have one number, these have two.
+#: The first of the two numbers that key the random streams of the truth; the streams of runs are keyed by one number.
 TRUTH = 0
-#: An estimate from the rows of a log, sorted by episode and step, with the columns that `evaluate` reads and `ratio`.
+#: A function of the rows of a log, sorted by episode and step, with the columns that `evaluate` reads and `ratio`.
 Estimator = Callable[[pl.DataFrame], float]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """An experiment: targets, estimators by id and by function, sizes of D."""
+    """An experiment: target policies, estimators by id and by function, and sizes of D."""
 
     domain: Domain
     policies: Mapping[str, Policy]
@@ -50,7 +50,7 @@ class Comparison:
     name: str = "comparison"
 
     def settings(self) -> dict[str, Any]:
-        """All that the numbers depend on but the seed."""
+        """Return everything that the numbers depend on, except the seed."""
         return {
             "domain": described(self.domain),
             "policies": list(self.policies),
@@ -62,7 +62,7 @@ class Comparison:
         }
 
     def run(self, seed: np.random.SeedSequence) -> dict[str, Any]:
-        """Estimates by size, policy and estimator."""
+        """Return the estimates of one run, by size, policy and estimator."""
         number = int(seed.generate_state(1, np.uint64)[0])
         log = self.domain.simulate(self.domain.behavior, max(self.sizes), number)
         into = [PolicyColumns(target_prob=f"p {i}") for i in range(len(self.policies))]
@@ -89,12 +89,12 @@ class Comparison:
         }
 
     def _part(self, log: pl.DataFrame, size: int, part: int, fitter: ModelFitter) -> pl.DataFrame:
-        """The episodes of a part, annotated with the model of the others."""
+        """Return the episodes of a part, annotated with the model of the other parts."""
         first, last = (size * edge // self.folds for edge in (part, part + 1))
         sides = Sides.by_episodes(log, first, last, self.domain, threads=1)
         values = sides.values(sides.fit(fitter), list(self.policies.values()))
         numbers = range(len(values))
-        together = [PolicyColumns(q_hat=f"q {i}", v_hat=f"v {i}") for i in numbers]  # looked up at once
+        together = [PolicyColumns(q_hat=f"q {i}", v_hat=f"v {i}") for i in numbers]  # one look-up serves both
         rewards = [PolicyColumns(r_hat=f"r {i}") for i in numbers]
         annotated: pl.DataFrame = sides.annotated([*together, *rewards], values=[*values, *values])
         return annotated
@@ -115,7 +115,7 @@ class Comparison:
 def true_values(
     domain: Domain, policies: Mapping[str, Policy], episodes: int, seed: int
 ) -> dict[str, tuple[float, float]]:
-    """V of each policy and its standard error: exact where the domain has `value`, else by simulation."""
+    """Return V of each policy and its standard error, exactly if the domain has `value`, else by simulation."""
     found = {}
     for i, (name, policy) in enumerate(policies.items()):
         exact: Callable[[Policy], float] | None = getattr(domain, "value", None)
@@ -132,5 +132,5 @@ def true_values(
 
 
 def needs_model(estimators: Sequence[str]) -> bool:
-    """True if any of them needs Q̂, V̂ or R̂."""
+    """Return whether any of these estimators needs Q̂, V̂ or R̂."""
     return any(set(describe(estimator).needs) & set(MODELLED) for estimator in estimators)

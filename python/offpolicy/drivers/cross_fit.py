@@ -3,8 +3,8 @@
     fold(i) = ⌊k · share(i)⌋,    share(i) in [0, 1): a hash of the episode's id (`offpolicy.folds`)
     V = (1/n) Σ_i DR_i(Q̂_{-fold(i)}),    Q̂_{-j} fitted to all folds but j
 
-The paper averages the estimates of k folds of equal size, which is the same mean. Folds by a hash have about equal
-sizes; the mean over trajectories is taken, so that each counts alike. Every estimate is made by `evaluate`, in one scan
+The paper averages the estimates of k folds of equal size, which is the same mean. Folds by a hash have only about equal
+sizes; here the mean is taken over trajectories, so that each counts alike. `evaluate` makes every estimate in one scan
 over all folds together: a model that ignores its data gives bit for bit what it would give without folds.
 """
 
@@ -89,56 +89,57 @@ def cross_fit(
     progress: ProgressFunction | None = None,
     continuing: bool = False,
 ) -> CrossFit:
-    """What target policies would have earned, with models fitted on other episodes than those they evaluate.
+    """Estimate what target policies would have earned, with models fitted on other episodes than those they evaluate.
 
-    The standard error is that of the values of all trajectories, s/√n; see `offpolicy.drivers.cross_fit_result` for
-    what it leaves out, and for finite-sample intervals.
+    The standard error is that of the values of all trajectories, s/√n; `offpolicy.drivers.cross_fit_result` explains
+    what it leaves out, and how finite-sample intervals are made.
 
     Parameters
     ----------
     log
-        Any log that `evaluate` reads, with the columns of state and action. A frame stays in memory. Everything else is
-        read in batches, once or twice a fold, and annotated in temporary Parquet files, in bounded memory where the
-        fitter needs no more (`tabular` does not), but for 28 bytes for each episode.
+        Any log that `evaluate` reads, with the columns of state and action. A frame stays in memory. Any other log is
+        read in batches, once or twice per fold, and annotated in temporary Parquet files. Apart from 28 bytes per
+        episode, memory is then bounded, unless the fitter needs more (`tabular` does not).
     domain
-        What the log does not say: the name of a domain, one itself, or `op.LoggedDomain(...)`.
+        What the log does not say: a domain, the name of one, or `op.LoggedDomain(...)`.
     policy
-        π1, or a mapping of names to several, which are evaluated in the same scan.
+        π1, or a mapping of names to several policies, which are evaluated in the same scan.
     fitter
-        The name of a model fitter, or one made by `op.fitter(name, ...)`. It finds the log under the default names of
+        The name of a model fitter, or one made by `op.fitter(name, ...)`. It gets the log with the default names of
         columns, beside those that `columns` gives.
     folds
-        k, from 2 to the number of episodes; 2 by default. An episode's fold depends on its id and the seed alone, so
-        that folds differ in size and some may be empty: n folds of n episodes are close to leaving one out, but not
-        the same.
+        k, from 2 to the number of episodes; 2 by default. An episode's fold depends only on its id and the seed, so
+        that folds differ in size and some may be empty. For this reason n folds of n episodes only approximate leaving
+        one out.
     train_fraction
-        Instead of folds, the single split of the paper: models are fitted to the first episodes by hash, D_reg, up to
-        this fraction, and only the others, D_test, are evaluated. `reg` is reported beside: the mean of V̂(s_1) over
-        the first states of D_test.
+        Instead of folds, the single split of the paper: models are fitted to this fraction of the episodes, D_reg,
+        chosen by a hash, and only the others, D_test, are evaluated. `reg`, the mean of V̂(s_1) over the first states of
+        D_test, is reported too.
     estimators
-        Ids; None for all that the columns allow.
+        The ids of estimators; None for all that the columns allow.
     transition_ratio
-        `dr-v2` gets P̂/P of each transition where the domain and the models know P and P̂ of its states
-        (`transition_probability`), which makes it unbiased; the notes say so, or why not. Where they do not, or with
-        False, it takes P̂/P = 1, with less variance and a bias of up to εV_max Σγ^t (Proposition 1).
+        Whether `dr-v2` gets P̂/P of each transition, which makes it unbiased. The domain and the models must know P and
+        P̂ (`transition_probability`); the notes say whether they do. If they do not, or with False, P̂/P = 1 is taken,
+        with less variance and a bias of up to εV_max Σγ^t (Proposition 1).
     behavior
-        None to take the probabilities of the log. Otherwise they are estimated, from other folds too: `"counts"` in the
-        domain's grid, an `op.Grid` to count in, or a classifier with `fit` and `predict_proba`. The result says so.
+        None to take the probabilities of the log. Otherwise they are estimated, those of a fold from the other folds,
+        and the result says so. Give `"counts"` to count in the domain's grid, an `op.Grid` to count in that grid, or a
+        classifier with `fit` and `predict_proba`.
     smoothing
-        α of the estimated probabilities; see `estimate_behavior`.
+        α of the estimated probabilities, as in `estimate_behavior`.
     discount, horizon
         Those of the domain by default.
     columns
-        The names of the log's columns; those of the state in the order of the domain's.
+        The names of the log's columns, with those of the state in the domain's order.
     seed
-        Another one puts the episodes into other folds.
+        Another seed puts the episodes into other folds.
     cluster
-        As in `evaluate`; all episodes of a cluster are in the same fold, so that no model has seen one of those that it
-        evaluates.
+        As in `evaluate`. All episodes of a cluster are in the same fold, so that no model has seen the cluster of an
+        episode that it evaluates.
     confidence, interval, bounds, baseline, order, truncation, threads, continuing
-        As in `evaluate`; without bounds, rewards have those of the domain.
+        As in `evaluate`. If bounds are not given, the domain's range of rewards is taken.
     progress
-        Called with the folds done so far and those to do.
+        A function that is called with the number of folds done so far and the number of all folds.
 
     Examples
     --------
@@ -180,7 +181,7 @@ def cross_fit(
         if estimated is not None:
             split_log.estimated(behavior_columns(split_log.whole, setting, parts.of, parts.count, **estimated))
         into = {name: PolicyColumns.named(str(number)) for number, name in enumerate(policies)}
-        # A bootstrap of truncated episodes reads R̂ where P̂/P would have Q̂, and leaves dr-v2 out.
+        # A bootstrap of truncated episodes leaves dr-v2 out and needs R̂, but with P̂/P the column r_hat may hold Q̂.
         ratio = RatioOfFolds(setting, wanted, transition_ratio and truncation != "bootstrap")
         annotated = _annotated(split_log, chosen, policies, into, fit, ratio, threads, progress)
     estimate = partial(
@@ -225,7 +226,7 @@ def _refuse(
     estimated: bool,
     threads: int | None,
 ) -> Steady:
-    """Refuses what could not be evaluated in the end before a model is fitted, with the files and rows of the user."""
+    """Refuse, before a model is fitted, a log that could not be evaluated, with the files and rows of the user."""
     for role in ("episode", "step", "reward"):
         columns.need(role, source.columns)
     behavior = None if estimated else columns.with_estimates(source.columns).find("behavior_prob", source.columns)
@@ -250,14 +251,14 @@ def _refuse(
 
 
 def _by_cluster(parts: Parts, clusters: Clusters, train_fraction: float | None) -> Parts:
-    """Put the episodes of a cluster into the part of its id."""
+    """Return parts by the id of the cluster, so that all episodes of a cluster are in one part."""
     if train_fraction is None and parts.count > clusters.count:
         raise bad_value(name="folds", expected=f"from 2 to the number of clusters, {clusters.count}", found=parts.count)
     return Parts(parts.count, lambda episodes: parts.of(clusters.of(episodes)))
 
 
 def _evaluated(episodes: Mapping[int, int], folds: int, train_fraction: float | None) -> list[int]:
-    """The parts to evaluate; refuses those that leave no other to fit to."""
+    """Return the parts to evaluate, and refuse a split that leaves no other part to fit to."""
     total = sum(episodes.values())
     if train_fraction is not None:
         for part, what in ((TEST, "evaluate"), (TRAIN, "fit a model to")):
@@ -286,7 +287,7 @@ def _annotated(
     threads: int | None,
     progress: ProgressFunction | None,
 ) -> dict[int, Stored]:
-    """The chosen parts, each with what the policies and the model of the others say of it."""
+    """Return the chosen parts, each annotated by the policies and by the model of the other parts."""
     found = {}
     for done, part in enumerate(chosen):
         if progress:
@@ -308,7 +309,7 @@ def _with_provenance(
     about: dict[str, Any],
     remarks: list[str],
 ) -> Evaluation:
-    """The files and columns of the user, for those that were made of them, and what cross-fitting did."""
+    """Return the evaluation with the user's files and columns instead of temporary ones, and a record of the folds."""
     beside = "reg is the mean of V̂(s_1) over the first states of the episodes evaluated, which the model has not seen"
     return replace(
         pooled,
@@ -324,6 +325,6 @@ def _fold(
 ) -> Fold:
     try:
         found = estimate(log, estimators=wanted)
-    except NoWeightError:  # what all folds together have, one may lack
+    except NoWeightError:  # a single fold may lack weights that all folds together have
         found = estimate(log)
     return Fold(part, total - found.episodes, found)

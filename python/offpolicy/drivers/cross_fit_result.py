@@ -1,11 +1,12 @@
-"""The result of cross-fitting: estimates pooled over folds, and the folds one by one.
+"""The result of cross-fitting: estimates pooled over folds, and those of each fold.
 
     V = (1/n) Σ_i x_i,    SE = s(x_1, …, x_n) / √n        x_i: the value of trajectory i, with the model of other folds
 
-Given the others, the values of a fold are independent and each fold's mean is unbiased; so is V. Between folds the
-models have trajectories in common, which SE leaves out: an effect of second order, that vanishes as the models settle.
+Given the other folds, the values of a fold are independent and their mean is unbiased; hence V is unbiased. The models
+of different folds share trajectories, which SE ignores: this is an effect of second order that vanishes as the models
+converge.
 
-A bound that holds for finite samples is made fold by fold, at level 1 - δ/k, and averaged (n_j trajectories in fold j):
+A bound for finite samples is made fold by fold at level 1 - δ/k and averaged (n_j trajectories in fold j):
 
     Σ_j n_j/n · [low_j, high_j]        each misses with probability ≤ δ/k, all together with ≤ δ
 """
@@ -31,25 +32,25 @@ from offpolicy.evaluation.verdict import Verdict
 from offpolicy.intervals import Interval, auto
 from offpolicy.intervals.sketch import Sketch
 
-#: Folds that a sentence lists, and sentences.
+#: How many folds a sentence lists, and how many sentences there are at most.
 SHOWN = 10
 
 
 @dataclass(frozen=True)
 class Fold:
-    """The evaluation of one fold with the model of the others; `train` episodes were there to fit it."""
+    """The evaluation of one fold with a model that was fitted to the `train` episodes of the other folds."""
 
     number: int
     train: int
     evaluation: Evaluation
 
     def find(self, policy: str, estimator: str) -> Estimate | None:
-        """The estimate, if the fold has it: its weights alone may be too few."""
+        """Return the estimate, or None if the fold's own weights are too few for it."""
         found = (e for e in self.evaluation.estimates if (e.policy, e.estimator) == (policy, estimator))
         return next(found, None)
 
     def lacking(self, policy: str, estimator: str) -> str | None:
-        """Why the fold alone has no such estimate, or none with a standard error."""
+        """Return why the fold alone has no such estimate or no standard error of it, or None if it has both."""
         found = self.find(policy, estimator)
         if found is None:
             told = (note for note in self.evaluation.notes if f"policy {policy!r}" in note)
@@ -59,7 +60,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class PooledEstimate(Estimate):
-    """An estimate over all folds, with those of the folds."""
+    """An estimate over all folds, with the folds behind it."""
 
     folds: tuple[Fold, ...] = ()
 
@@ -71,7 +72,10 @@ class PooledEstimate(Estimate):
         side: str = "two",
         **options: Any,
     ) -> Interval:
-        """As everywhere; one for finite samples is the average of the folds', where their models differ."""
+        """Return an interval as `Estimate.interval` does.
+
+        For an estimator with a model, an interval for finite samples is the average of the folds' intervals.
+        """
         level = self.settings.confidence if confidence is None else confidence
         name = self.settings.method if method is None else method
         intervals.check(name, level, side)
@@ -102,7 +106,10 @@ class PooledEstimate(Estimate):
         return replace(pooled, reason=vacuous)
 
     def sketch(self, bounds: Bounds | None = None, side: str = "lower", by: str = "rewards") -> Sketch:
-        """As everywhere, but not of values by the models of several folds, which are not independent."""
+        """Return a sketch as `Estimate.sketch` does, and refuse an estimator with a model.
+
+        Its values come from the models of several folds and are not independent.
+        """
         if self._modelled:
             raise several_models(estimator=self.estimator)
         return super().sketch(bounds, side, by)
@@ -112,7 +119,7 @@ class PooledEstimate(Estimate):
         return bool(set(MODELLED) & set(describe(self.estimator).needs))
 
     def _average(self, each: list[Interval]) -> Interval:
-        """The intervals of the folds, each with the weight of its trajectories."""
+        """Return the mean of the folds' intervals, weighted by their numbers of trajectories."""
         sizes = [fold.evaluation.episodes / self.episodes for fold in self.folds]
 
         def mean(ends: list[float | None]) -> float | None:
@@ -127,7 +134,7 @@ class PooledEstimate(Estimate):
 
 @dataclass(frozen=True)
 class CrossFit:
-    """The pooled evaluation, which has all that `evaluate` gives, and the folds behind it.
+    """The pooled evaluation, which has everything that `evaluate` returns, and the folds behind it.
 
     >>> import offpolicy as op
     >>> from offpolicy.testing import Walk
@@ -145,7 +152,7 @@ class CrossFit:
 
     @classmethod
     def pooled(cls, evaluation: Evaluation, parts: tuple[Fold, ...]) -> CrossFit:
-        """Gives every estimate of the pooled evaluation the folds behind it, and says what these lack."""
+        """Return the result in which every pooled estimate has its folds, with notes on what single folds lack."""
         estimates = tuple(PooledEstimate(**vars(found), folds=parts) for found in evaluation.estimates)
         pooled = cls(replace(evaluation, estimates=estimates), parts)
         null = pl.any_horizontal(pl.col("value", "std_error").is_null())
@@ -153,32 +160,32 @@ class CrossFit:
         return cls(replace(pooled.evaluation, notes=evaluation.notes + sentences(lacking)), parts)
 
     def __str__(self) -> str:
-        """The evaluation, then the folds."""
+        """Return the text of the evaluation, followed by the table of folds."""
         with whole_tables():
             return f"{self.evaluation}\n{readable(self.folds)}"
 
     def __getitem__(self, key: str | tuple[str, str]) -> Estimate:
-        """A pooled estimate by estimator, or by policy and estimator."""
+        """Return a pooled estimate by estimator, or by policy and estimator."""
         return self.evaluation[key]
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a pooled estimate."""
+        """A table with one row per pooled estimate."""
         return self.evaluation.table
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the weights can carry the pooled estimates."""
+        """The verdict on whether the pooled estimates can be trusted."""
         return self.evaluation.verdict
 
     @property
     def notes(self) -> list[str]:
-        """What else is to know."""
+        """The notes of the evaluation."""
         return self.evaluation.notes
 
     @property
     def folds(self) -> pl.DataFrame:
-        """One row a fold and estimate; what a fold alone cannot have is null, and `reason` says why."""
+        """A table with one row per fold and estimate; `reason` says why a number that is null cannot be computed."""
         schema = {
             "fold": pl.Int64,
             "policy": pl.String,
@@ -201,11 +208,11 @@ class CrossFit:
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def values(self, estimator: str, policy: str | None = None) -> pl.DataFrame:
-        """Per-trajectory values, each with the model of the other folds; see `Evaluation.values`."""
+        """Return the values of trajectories as `Evaluation.values` does, each with the model of the other folds."""
         return self.evaluation.values(estimator, policy)
 
     def to_dict(self) -> dict[str, Any]:
-        """The pooled evaluation with its provenance, and the folds, ready for JSON.
+        """Return the pooled evaluation with its provenance, and the folds, in a form ready for JSON.
 
         >>> import offpolicy as op
         >>> from offpolicy.testing import Walk
@@ -219,7 +226,7 @@ class CrossFit:
 
 
 def sentences(lacking: Iterable[tuple[int, str]]) -> list[str]:
-    """What folds lack, by reason; of more reasons than a few only the first ones.
+    """Return one sentence per reason with the folds that have it; beyond `SHOWN` reasons, only their number.
 
     >>> sentences([(3, "a single trajectory"), (5, "no weight"), (7, "a single trajectory")])
     ['folds 3, 7: a single trajectory', 'fold 5: no weight']

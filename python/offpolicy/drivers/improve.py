@@ -3,13 +3,14 @@
     difference    π* = argmax_π D̄(π) − C σ_D(π)    if that maximum is above 0,        otherwise π0
     value         π* = argmax_π V(π) − C σ(π)      if that maximum is above V(π0),    otherwise π0
 
-Each candidate is evaluated on D ∖ D_train, where D_train is what it was made of, and which also serves for Q̂. The
-second rule is the paper's. Its V(π0), the mean return of all of D, is an estimate too, and no bound has its error: with
-a good model σ is small, and the noise of V(π0) alone may decide. The first rule pairs: D_i = X_i − G_i is the value of
-trajectory i under the candidate less its return, so that σ_D has the errors of both, and what moves both alike cancels.
+Each candidate is evaluated on D ∖ D_train, where D_train is the part of the log that it and its Q̂ were made from. The
+second rule is the paper's. Its V(π0), the mean return of all of D, is an estimate too, and no bound includes its error:
+with a good model σ is small, and the noise of V(π0) alone may decide. The first rule compares pairs: D_i = X_i − G_i is
+the value of trajectory i under the candidate minus its return. Then σ_D includes the errors of both, and what moves
+both alike cancels.
 
-C ≥ 0 is caution: at 0 the best point estimate wins, and with more of it no score grows, so that a behaviour policy that
-is kept stays kept.
+C ≥ 0 is the caution: at 0 the best point estimate wins. Scores never grow with C, so that a behaviour policy that is
+kept is also kept with more caution.
 """
 
 from __future__ import annotations
@@ -59,9 +60,9 @@ from offpolicy.models.behavior import behavior_columns
 from offpolicy.models.behavior_policy import is_policy
 from offpolicy.protocols import Generator, ModelFitter, Policy, Setting
 
-#: Parts of the episodes of which each has its behaviour policy estimated from the others.
+#: The number of parts of the episodes; the behaviour policy of each part is estimated from the others.
 PARTS = 2
-#: What a score is compared with, and the verdicts that a winner may be asked to have.
+#: The values of `against=`, which says what a score bounds, and those of `require=`, the least verdict of a winner.
 AGAINST, REQUIRED = ("difference", "value"), ("fragile", "reliable")
 
 
@@ -92,48 +93,50 @@ def improve(
     threads: int | None = None,
     progress: ProgressFunction | None = None,
 ) -> Improvement:
-    """The candidate whose gain over the behaviour policy has the highest lower bound, if that is above 0.
+    """Find the candidate whose gain over the behaviour policy has the highest lower bound, if that is above 0.
 
     Parameters
     ----------
     log
         Any log that `evaluate` reads, with the columns of state and action.
     domain
-        What the log does not say: the name of a domain, one itself, or `op.LoggedDomain(...)`.
+        What the log does not say: a domain, the name of one, or `op.LoggedDomain(...)`.
     generator
-        Where candidates come from: a name, such as `"mixture"`, the paper's; any object with
-        `candidates(log, domain)`; or a mapping of names to policies, which must not be made from this log.
+        Where candidates come from: the name of a generator, such as the paper's `"mixture"`; any object with
+        `candidates(log, domain)`; or a mapping of names to policies that were not made from this log.
     fitter
-        Fits Q̂ to D_train, by name or as an object; a generator that is named and takes a fitter gets it too. But a
-        candidate that brings a model of its D_train is evaluated with that.
+        The fitter of Q̂ on D_train, by name or as an object. A generator that is given by name gets it too if it takes a
+        fitter. A candidate that brings its own model of D_train is evaluated with that model.
     train_fraction
-        How much of the log Q̂ gets where a candidate was made from none of it and the estimator needs Q̂.
+        The share of the log that Q̂ is fitted to if the estimator needs Q̂ and a candidate was made from no part of it.
     estimator
         One that averages values of trajectories: `is`, `step-is`, `dr`, `dr-bsl` or `dr-v2`.
     caution
         C of the score, D̄ − Cσ_D or V − Cσ, at least 0; 1 by default.
     against
-        `"difference"`: a score bounds the gain, the mean of paired differences of a candidate's values from the returns
-        of the same episodes, and must be above 0. `"value"`: the paper's rule, a score bounds the candidate's value and
-        must be above the mean return, whose own error it leaves out.
+        With `"difference"`, a score bounds the gain, the mean of paired differences of a candidate's values from the
+        returns of the same episodes, and must be above 0. With `"value"`, the paper's rule, a score bounds the
+        candidate's value and must be above the mean return, whose own error it leaves out.
     require
-        The verdict that a winner must have at least: `"fragile"`, which leaves `unusable` out, or `"reliable"`.
+        The worst verdict that a winner may have: `"fragile"`, which excludes `unusable`, or `"reliable"`.
     transition_ratio
-        Whether `dr-v2` gets P̂/P where domain and model know them, as in `cross_fit`.
+        Whether `dr-v2` gets P̂/P if domain and model know them, as in `cross_fit`.
     behavior, smoothing
-        None to take the probabilities of the log; otherwise how they are estimated, as in `cross_fit`, here from two
-        parts of the episodes, each from the other. The result says so.
+        None to take the probabilities of the log; otherwise how they are estimated, as in `cross_fit`. Here the
+        episodes are put into two parts, and the probabilities of each part are estimated from the other part. The
+        result says so.
     discount, horizon
         Those of the domain by default.
     columns
-        The names of the log's columns; those of the state in the order of the domain's.
+        The names of the log's columns, with those of the state in the domain's order.
     confidence, interval, bounds
-        Another score: the lower bound of this level, 0.95 by default, by the interval of that name, and what is known
-        for certain where the interval needs it (of rewards, what the domain knows); as in `evaluate`, but one-sided.
+        Another score instead of `caution`: the one-sided lower bound by the interval of this name, with this level,
+        0.95 by default. Bounds are those of `evaluate`; if they are not given, the domain's range of rewards is taken.
     baseline, order, truncation, threads
         As in `evaluate`.
     progress
-        Called with the candidates evaluated so far, and all of them (None until they are known).
+        A function that is called with the number of candidates evaluated so far and the number of all candidates,
+        which is None until it is known.
 
     Examples
     --------
@@ -223,7 +226,7 @@ def _known_behavior(domain: Setting) -> Policy | None:
 
 
 def check_estimator(estimator: str, baseline: float | None, domain: Setting) -> None:
-    """Refuses what does not average values of trajectories, with the reason."""
+    """Refuse an estimator that does not average values of trajectories, with the reason."""
     check_ids([estimator])
     about, name = describe(estimator), repr(estimator)
     others = f"choose one of {', '.join(other for other in averaged() if other != estimator)}"
@@ -240,7 +243,7 @@ def check_estimator(estimator: str, baseline: float | None, domain: Setting) -> 
 
 
 def cost_floor(domain: Setting, estimator: str, bound: LowerBound) -> float | None:
-    """Return the lowest reward where that is a cost from which the gain of `step-is` must count."""
+    """Return the lowest reward if it is a cost, so that the gain of `step-is` must be measured from it; else None."""
     certain = bound.method in METHODS and METHODS[bound.method].kind in PROMISES
     lowest = domain.reward_range[0]
     return lowest if describe(estimator).with_baseline and not certain and -math.inf < lowest < 0 else None
@@ -256,7 +259,7 @@ def _asked(
     others: Mapping[str, Any],
     columns: Columns,
 ) -> dict[str, Any]:
-    """What the result depends on beside the log, ready for JSON."""
+    """Return everything that the result depends on beside the log, in a form ready for JSON."""
     return {
         "domain": domain.name,
         "generator": "policies" if isinstance(generator, Mapping) else described(generator),
@@ -275,7 +278,7 @@ def _asked(
 def _prepared(
     source: Source, columns: Columns, domain: Setting, estimated: dict[str, Any] | None, **settings: Any
 ) -> tuple[Evaluation, Any, Columns]:
-    """The behaviour policy's own value, the log as generators and fitters read it, and where its probabilities are."""
+    """Return the behaviour policy's own value, the log for generators and fitters, and the column of probabilities."""
     own = _behavior(source, columns, estimated is not None, **settings)
     table = _with_default_names(source, columns, domain)
     if estimated is None:
@@ -285,9 +288,9 @@ def _prepared(
 
 
 def _behavior(source: Source, columns: Columns, unweighted: bool = False, **settings: Any) -> Evaluation:
-    """The behaviour policy's own value, from a scan that checks all that later ones read, its probabilities too."""
+    """Return the behaviour policy's own value, from a scan that also checks all columns that later scans read."""
     log = source.lazy() if source.is_query else source
-    if unweighted:  # its probabilities are not there yet
+    if unweighted:  # its probabilities are estimated later
         return evaluate(log, estimators=["mc"], columns=columns, **settings)
     logged = columns.with_estimates(source.columns).need("behavior_prob", source.columns)
     policies = {"itself": PolicyColumns(target_prob=logged)}
@@ -296,14 +299,14 @@ def _behavior(source: Source, columns: Columns, unweighted: bool = False, **sett
 
 
 def _check_unchanged(source: Source, own: Evaluation) -> None:
-    """Refuse a log that is not what it was when the behaviour policy was evaluated; a query is read once more."""
+    """Refuse a log that has changed since the behaviour policy was evaluated; a query is read once more."""
     source.check_unchanged()
     if source.is_query:
         own.samples.scan(own.samples.plan, _core.Pass.FIRST, None)
 
 
 def _eligible(score: Score, require: str) -> Score:
-    """Turn down a candidate whose verdict is worse than what is required."""
+    """Mark a candidate whose verdict is worse than required as not eligible."""
     if score.score is None or score.verdict is None or score.verdict.level in at_least(require):
         return score
     why = f"its verdict is worse than {require!r}, which is required"
@@ -311,7 +314,7 @@ def _eligible(score: Score, require: str) -> Score:
 
 
 def _ranked(scores: list[Score]) -> list[Score]:
-    """Those with a score, the highest first; of equals the first comes first."""
+    """Return the candidates with a score, the highest first; equals keep their order."""
     return sorted((score for score in scores if score.score is not None), key=_score, reverse=True)
 
 
@@ -335,7 +338,7 @@ def _table(scores: list[Score], ranked: list[Score]) -> pl.DataFrame:
 
 
 def _with_default_names(source: Source, columns: Columns, domain: Setting) -> Any:
-    """The log as generators and fitters read it, who know columns by their default names alone."""
+    """Return the log with the default names of columns, the only ones that generators and fitters know."""
     renamed = default_names(columns, domain, source.columns)
     if not renamed and not columns.unread:
         return source.reopened()
@@ -343,7 +346,7 @@ def _with_default_names(source: Source, columns: Columns, domain: Setting) -> An
 
 
 def _with_estimates(table: Any, domain: Setting, how: dict[str, Any], keep: Source) -> Any:
-    """The log with the probabilities of the behaviour policy, each estimated from the other part of the episodes."""
+    """Return the log with the behaviour policy's probabilities, those of each part estimated from the other part."""
     log = open_log(table).as_polars()
     made = behavior_columns(log, domain, partial(fold_of, folds=PARTS), PARTS, keep=keep, **how)
     return log.drop(SCORE, strict=False).with_columns(made)

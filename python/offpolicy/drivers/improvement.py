@@ -1,4 +1,4 @@
-"""The result of a safe improvement: who wins, by which bound, among whom, and how far that can be trusted."""
+"""The result of a safe improvement: the winner, its bound, the other candidates, and how far to trust it."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ SCHEMA = {
     "reason": pl.String,
 }
 
-#: What docs/results/improvement measured of bounds of the normal law with C = 3, by `against`: how often all of them
-#: held, at worst and in the median of problems and sizes, and how often a worse policy was recommended at worst.
+#: Measurements of docs/results/improvement for bounds of the normal law with C = 3, by `against`: how often all bounds
+#: held, at worst and in the median over problems and sizes, and how often a worse policy was recommended at worst.
 MEASURED = {"difference": (0.74, 0.99, 0.0), "value": (0.94, 0.9975, 0.435)}
 
 
@@ -57,18 +57,21 @@ class BehaviorValue:
 
 @dataclass(frozen=True)
 class Improvement:
-    """Who should act from now on; `op.improve` makes it.
+    """The recommendation of `op.improve`: which policy should act from now on.
 
-    `winner` is the name of a candidate, or "behavior" where the behaviour policy stays; `policy` is the policy itself,
-    which is None if a domain without `behavior` keeps its own. `candidates` has a row for each: the share of the
-    episodes that it and its Q̂ have seen, those that it was evaluated on, its value, its gain over what these episodes
-    earned, both with their standard errors, the `score` that decides, its rank by score, the level of its verdict, and
-    a `reason` where there is no score or where the verdict is worse than what is required of a winner. `verdict` is
-    that of the winner: whether its weights can carry an estimate at all. `barred` is that of the candidate with the
-    highest score where its verdict alone keeps it from being the winner.
+    `winner` is the name of a candidate, or "behavior" if the behaviour policy stays. `policy` is the policy itself; it
+    is None if the behaviour policy stays and the domain has no `behavior`.
 
-    `against` is "difference" where a score bounds the gain and must be above 0, and "value" where it bounds the value
-    and must be above `behavior.value`, as in the paper.
+    `candidates` has one row per candidate: the share of the episodes that it and its Q̂ have seen, the number of
+    episodes that it was evaluated on, its value and its gain over the returns of these episodes, both with standard
+    errors, the `score` that decides, its rank by score, and the level of its verdict. `reason` says why there is no
+    score, or that the verdict is worse than required of a winner.
+
+    `verdict` is that of the winner. `barred` is the verdict of the candidate with the highest score if that verdict
+    alone keeps it from being the winner.
+
+    `against` is "difference" if a score bounds the gain and must be above 0, and "value" if it bounds the value and
+    must be above `behavior.value`, as in the paper.
 
     >>> import offpolicy as op
     >>> from offpolicy.testing import Walk
@@ -98,28 +101,28 @@ class Improvement:
 
     @property
     def caution(self) -> float | None:
-        """C of V − Cσ; None where the score is the low end of an interval."""
+        """C of V − Cσ, or None if the score is the lower end of an interval."""
         return self.bound.caution
 
     @property
     def confidence(self) -> float:
-        """How often the bound of one candidate, named beforehand, is below the truth: Φ(C), or as was asked.
+        """The probability that the bound of one candidate, chosen beforehand, holds: Φ(C), or the requested level.
 
-        Where `kind` is not "finite-sample" that is so in the limit of many episodes.
+        If `kind` is not "finite-sample", this is true only in the limit of many episodes.
         """
         return self.bound.confidence
 
     @property
     def number_of_candidates(self) -> int:
-        """m, with those that have no score."""
+        """The number m of candidates, including those without a score."""
         return self.candidates.height
 
     @property
     def corrected_confidence(self) -> float:
-        """How often, at least, the bounds of all candidates hold at once, if one alone holds with `confidence`.
+        """The least probability that the bounds of all candidates hold at once, if each holds with `confidence`.
 
-        With `against="value"` it speaks of the bounds alone: the value of the behaviour policy, which they are compared
-        with, is an estimate.
+        With `against="value"` this covers the bounds alone: the value of the behaviour policy, with which they are
+        compared, is an estimate too.
         """
         return self.bound.corrected(self.number_of_candidates)
 
@@ -131,7 +134,7 @@ class Improvement:
 
     @property
     def threshold(self) -> float:
-        """What a score must be above."""
+        """The number that a score must exceed."""
         return 0.0 if self.against == "difference" else self.behavior.value
 
     @property
@@ -156,7 +159,7 @@ class Improvement:
 
     @property
     def promise(self) -> str:
-        """How often the bounds hold, and what they leave out."""
+        """A text that says how often the bounds hold, and what they leave out."""
         certain = self.kind in PROMISES
         one = f"a bound alone holds with confidence {self.confidence:.4g}"
         one += f" ({self.kind})" if certain else f" in the limit of many episodes ({self.kind})"
@@ -184,14 +187,14 @@ class Improvement:
         return f"{every} without any guarantee: that takes {asked} for 0.95"
 
     def __str__(self) -> str:
-        """The recommendation, how far it can be trusted, and the candidates, best first."""
+        """Return the recommendation, how far it can be trusted, and the candidates, best first."""
         said = [self.conclusion, self.promise, *([str(self.verdict)] if self.verdict else [])]
         shown = self.candidates.sort("rank", nulls_last=True, maintain_order=True)
         with whole_tables():
             return "\n".join([*map(visible, said), readable(shown), *map(visible, self.notes)])
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole result with its provenance, ready for JSON; policies are told by their names.
+        """Return the whole result with its provenance in a form ready for JSON; policies appear by name.
 
         >>> import offpolicy as op
         >>> from offpolicy.testing import Walk
@@ -222,7 +225,7 @@ class Improvement:
         }
 
     def plot(self) -> Any:
-        """An Altair chart: every candidate's gain, or its value, and score beside the behaviour policy."""
+        """Return an Altair chart of every candidate's score and gain, or value, beside the behaviour policy."""
         imported("altair", extra="plot", to="draw the candidates")
         from offpolicy.drivers.improvement_picture import Choice, picture
 
@@ -242,7 +245,7 @@ class Improvement:
         return picture(choice)
 
     def save(self, path: str | Path) -> list[Path]:
-        """Writes the document (`.json`), the figure (`.svg`, `.png` or `.html`), or both into a folder.
+        """Write the document (`.json`), the figure (`.svg`, `.png` or `.html`), or both into a folder.
 
         >>> import offpolicy as op
         >>> from offpolicy.testing import Walk
@@ -272,7 +275,7 @@ def at_least(level: str) -> tuple[str, ...]:
 
 
 def files_of(path: Path) -> list[Path]:
-    """What `save` writes for a path: that file, or both files in that folder; refuses what cannot be drawn here.
+    """Return the files that `save` writes for a path, and refuse a format that cannot be written or drawn.
 
     >>> [file.name for file in files_of(Path("out"))], [file.name for file in files_of(Path("best.json"))]
     (['improvement.json', 'improvement.svg'], ['best.json'])

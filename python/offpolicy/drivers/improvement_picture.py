@@ -1,6 +1,6 @@
-"""The picture of a safe improvement: a row a candidate, with a bar from its score to its gain, or to its value.
+"""The picture of a safe improvement: one row per candidate, with a bar from its score to its gain or value.
 
-Only a bar that lies wholly to the right of the behaviour policy's line speaks for its candidate.
+Only a bar that lies wholly to the right of the behaviour policy's line is evidence for its candidate.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TOOLTIP = ("candidate", "value", "std_error", "gain", "gain_error", "score", "ep
 
 @dataclass(frozen=True)
 class Choice:
-    """What is drawn of an improvement; `enough` are the levels of verdicts that a winner may have."""
+    """The parts of an improvement that are drawn; `enough` are the levels of verdicts that a winner may have."""
 
     candidates: pl.DataFrame
     winner: str
@@ -37,7 +37,7 @@ class Choice:
 
 
 def picture(result: Choice) -> alt.LayerChart:
-    """Candidates in their order: the winner in colour, pale if the verdict bars one, a ring if it has no score."""
+    """Draw the candidates in their order: the winner in colour, barred ones pale, and a ring for one without score."""
     low, high, cut = limits(result)
     barred = pl.col("score").is_not_null() & ~pl.col("verdict").is_in(result.enough)
     rows = result.candidates.with_columns(winner=pl.col("candidate") == result.winner, barred=barred)
@@ -68,19 +68,19 @@ def picture(result: Choice) -> alt.LayerChart:
 
 
 def taken(result: Choice) -> str:
-    """The conclusion in a few words."""
+    """Return the conclusion in a few words."""
     if result.winner == BEHAVIOR:
         return "the behaviour policy stays"
     return f"{result.winner} is taken"
 
 
 def shown(result: Choice) -> str:
-    """The column that scores are bounds of."""
+    """Return the column that scores bound."""
     return "gain" if result.against == "difference" else "value"
 
 
 def limits(result: Choice) -> tuple[float, float, bool]:
-    """The ends of the axis, and whether a bar goes beyond: a few wild candidates must not hide the others."""
+    """Return the ends of the axis and whether bars reach beyond it: extreme candidates must not hide the others."""
     middle = shown(result)
     best = result.highest or {}
     own = [result.threshold, best.get(middle), best.get("score")]
@@ -89,7 +89,7 @@ def limits(result: Choice) -> tuple[float, float, bool]:
 
 
 def _behavior(result: Choice, scale: alt.Scale) -> list[Any]:
-    """The line that a score must pass."""
+    """Return the charts of the line that a score must pass."""
     middle = shown(result)
     text = f"behaviour policy, value {result.behavior_value:.4g}"
     at = alt.Chart(pl.DataFrame({middle: [result.threshold], "text": [text]}))

@@ -27,11 +27,11 @@ ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 @dataclass(frozen=True)
 class Mixtures:
-    """The paper's 40 candidates, or those of other splits and rates; one model is fitted for each split.
+    """The generator of the paper's 40 candidates, or of other splits and α; one model is fitted for each split.
 
-    `behavior` is mixed in: the domain's own, where none is given. One that is to be estimated (see `LoggedDomain`) is
-    estimated from D_train too. Without a `fitter`, `improve` gives its own. `maximize=False` makes bad policies, with
-    which the paper tries safety.
+    `behavior` is the policy π0 to mix in; by default it is the domain's own. If it is to be estimated, as
+    `LoggedDomain` allows, it is estimated from D_train too. Without a `fitter`, that of `improve` is taken.
+    `maximize=False` makes bad policies, with which the paper tests safety.
 
     >>> from offpolicy.drivers.mixtures import Mixtures
     >>> generator = Mixtures(fitter="tabular", splits=(0.5,), alphas=(0.0, 0.5))
@@ -46,17 +46,17 @@ class Mixtures:
     behavior: Any = None
 
     def __post_init__(self) -> None:
-        """Refuses splits that leave nothing to train or to evaluate on."""
+        """Refuse splits that leave nothing to train or to evaluate on, and α outside [0, 1]."""
         splits, alphas = (tuple(given) if isinstance(given, Iterable) else () for given in (self.splits, self.alphas))
         if not splits or any(not (is_number(fraction) and 0 < fraction < 1) for fraction in splits):
             raise bad_value(name="splits", expected="shares between 0 and 1", found=splits or self.splits)
         if not alphas or any(not (is_number(alpha) and 0 <= alpha <= 1) for alpha in alphas):
             raise bad_value(name="alphas", expected="from 0 to 1", found=alphas or self.alphas)
-        object.__setattr__(self, "splits", splits)  # an iterator gives its numbers once
+        object.__setattr__(self, "splits", splits)  # an iterator could be read only once
         object.__setattr__(self, "alphas", alphas)
 
     def candidates(self, log: Any, domain: Setting) -> Iterator[Candidate]:
-        """A model for each split, and its optimal policy mixed with the behaviour policy at each α."""
+        """Fit a model for each split, and yield its optimal policy mixed with the behaviour policy at each α."""
         if lacking := self.missing(domain):
             raise things_missing(things=joined("; ", lacking))
         fitter = self._fitter()
@@ -70,7 +70,7 @@ class Mixtures:
                 yield Candidate(name, Mixture(best, behavior, alpha), fraction, model)
 
     def missing(self, domain: Setting) -> list[str]:
-        """Return all that is missing to make candidates for this domain, in words."""
+        """Return one sentence for each thing that is missing to make candidates for this domain."""
         lacking = []
         if self._named(domain) is None:
             lacking.append(

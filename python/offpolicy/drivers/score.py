@@ -1,27 +1,28 @@
 """Estimates of candidates on episodes that they have not seen, Jiang & Li (2016), section 6.2.
 
-A candidate made of D_train is evaluated on D ∖ D_train, and Q̂ is fitted to D_train too: neither the policy nor its
+A candidate made from D_train is evaluated on D ∖ D_train, and Q̂ is fitted to D_train too: neither the policy nor its
 model has seen an episode that it is evaluated on. The candidates of a split share one model, one pass over D ∖ D_train,
-and what their policies have in common: (1-α)π + απ0 asks π and π0 once for all α.
+and the common parts of their policies: for (1-α)π + απ0, π and π0 are asked once for all α.
 
-A score bounds the value V of a candidate, or its gain D̄, the mean of D_i = X_i − G_i over the episodes that it is
-evaluated on: the value of trajectory i less its return. Where rewards are costs, `step-is` flatters a policy whose
-weights vanish, for costs that nobody is seen to pay look spared. A gain is therefore made of rewards counted from the
-lowest, a: aΓ + Σ_t γ^{t−1} c_t (r_t − a), which is `dr-bsl` with the baseline a and has the same expectation.
-Finite-sample bounds need no such care: they hold as they are.
+A score bounds the value V of a candidate or its gain D̄. The gain is the mean of D_i = X_i − G_i, the value of
+trajectory i minus its return, over the episodes that the candidate is evaluated on. If rewards are costs, `step-is`
+flatters a policy whose weights vanish, because costs without weight look as if they were saved. A gain is therefore
+computed from rewards measured from the lowest one, a: aΓ + Σ_t γ^{t−1} c_t (r_t − a), which is `dr-bsl` with the
+baseline a and has the same expectation. Finite-sample bounds do not need this: they hold as they are.
 
-Lower bounds, by which candidates are compared, are
+Candidates are compared by one of two lower bounds,
 
     V − C σ                        σ the standard error: below the true value with probability Φ(C), if V is normal
-    the bound of an interval       from below alone, of level 1−δ
+    the lower end of an interval   one-sided, of level 1−δ
 
-or the same of a gain, V − V(π0), in the place of V. The best of m bounds is wrong more often than one bound is. By
-Bonferroni all m hold at once with probability
+or by the same for a gain, V − V(π0), instead of V. The best of m bounds is wrong more often than a single bound. By
+Bonferroni's inequality all m hold at once with probability
 
     at least max(0, 1 − m δ),    δ = Φ(−C) for V − Cσ
 
-whatever the candidates have in common, where each holds with probability 1 − δ. A finite-sample bound does. One of the
-normal law does in the limit of many trajectories: docs/results/improvement has how often it did in finite samples.
+however the candidates depend on each other, if each bound holds with probability 1 − δ. A finite-sample bound does. A
+bound by the normal law does in the limit of many trajectories; docs/results/improvement has how often it held in finite
+samples.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ from offpolicy.logs.columns import PolicyColumns
 from offpolicy.protocols import Candidate, ModelFitter, Setting, ValueModel
 
 CAUTION, CONFIDENCE = 1.0, 0.95
-#: Two ways to ask for a lower bound.
+#: The message if both ways to ask for a lower bound are used.
 NOT_BOTH = phrase(
     "{caution}, the C of V − Cσ, or {interval}, not both",
     caution=words.argument("caution"),
@@ -66,9 +67,9 @@ NORMAL = NormalDist()
 
 @dataclass(frozen=True)
 class LowerBound:
-    """V − Cσ where `caution` is C, otherwise the lower bound by the interval `method`; δ is how often it may fail.
+    """A lower bound: V − Cσ if `caution` is C, otherwise that of the interval `method`; it may fail with probability δ.
 
-    `symbol` is what a table calls the quantity that is bounded: the value V, or the gain.
+    `symbol` is the name of the bounded quantity in tables: the value V, or the gain.
 
     >>> from offpolicy.drivers.score import LowerBound
     >>> bound = LowerBound.chosen(caution=2.0)
@@ -91,7 +92,7 @@ class LowerBound:
         bounds: Bounds | None = None,
         symbol: str = "V",
     ) -> LowerBound:
-        """The bound that the arguments of `improve` ask for."""
+        """Return the bound that the arguments of `improve` ask for."""
         if method is None:
             if confidence is not None or bounds is not None:
                 what = "bounds are" if confidence is None else "confidence is"
@@ -107,22 +108,22 @@ class LowerBound:
         return cls(None, method, 1 - level, bounds, symbol)
 
     def __str__(self) -> str:
-        """How a table calls it."""
+        """Return the name of the bound in tables."""
         if self.caution is None:
             return f"{self.confidence:.4g} {self.method} bound"
         return f"{self.symbol} - {self.caution:g}σ"
 
     @property
     def confidence(self) -> float:
-        """How often one bound alone holds."""
+        """The probability that a single bound holds."""
         return 1 - self.delta
 
     def corrected(self, candidates: int) -> float:
-        """How often, at least, the bounds of all candidates hold at once."""
+        """Return the least probability that the bounds of all candidates hold at once."""
         return max(0.0, 1 - candidates * self.delta)
 
     def of(self, estimate: Estimate | Difference) -> Interval:
-        """The bound as `low` of an interval without an upper end; None there, with a `reason`, where it has none."""
+        """Return the bound as `low` of an interval without an upper end; if there is none, `reason` says why."""
         if self.caution is None:
             return estimate.interval(self.confidence, self.method, self.bounds, side="lower")
         value, error = estimate.value, estimate.std_error
@@ -139,9 +140,9 @@ class LowerBound:
 
 @dataclass(frozen=True)
 class Score:
-    """What the log says of a candidate: `score` is the lower bound that decides.
+    """The estimates of a candidate; `score` is the lower bound that decides.
 
-    `reason` is why there is none, or why the candidate is not `eligible`.
+    `reason` says why there is no score, or why the candidate is not `eligible`.
     """
 
     candidate: Candidate
@@ -160,7 +161,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Scoring:
-    """How candidates are evaluated; `log` has the default names of columns, and can be read again and again."""
+    """The evaluation of candidates on a log with the default names of columns, which can be read again and again."""
 
     log: Any
     domain: Setting
@@ -170,12 +171,12 @@ class Scoring:
     first_step: int
     settings: dict[str, Any]
     transition_ratio: bool = True
-    against: str = "difference"  # what a score bounds: the gain, or the "value"
-    floor: float | None = None  # the reward from which the gain of step-is counts
+    against: str = "difference"  # a score bounds the gain, or with "value" the value
+    floor: float | None = None  # the reward from which the gain of step-is is measured
     tally: Tally = field(default_factory=Tally)
 
     def scores(self, candidates: Sequence[Candidate], bound: LowerBound, advance: ProgressFunction) -> list[Score]:
-        """The score of each candidate, a split at a time."""
+        """Return the score of each candidate; the candidates of one split are scored together."""
         found: dict[str, Score] = {}
         for fraction, group in groupby(sorted(candidates, key=self._fraction), key=self._fraction):
             found |= {score.candidate.name: score for score in self._split(fraction, list(group), bound)}
@@ -184,17 +185,17 @@ class Scoring:
 
     @property
     def _gained_by(self) -> str:
-        """The estimator whose values gains are made of."""
+        """The estimator whose values make the gain."""
         with_baseline = describe(self.estimator).with_baseline
         return self.estimator if self.floor is None or with_baseline is None else with_baseline
 
     @property
     def _modelled(self) -> list[str]:
-        """What the estimator needs of a model."""
+        """The columns of a model that the estimator needs."""
         return [role for role in describe(self.estimator).needs if role != "ratio"]
 
     def _fraction(self, candidate: Candidate) -> float:
-        """How much of the log the candidate and its Q̂ have seen."""
+        """Return the share of the log that the candidate and its Q̂ have seen."""
         alone = candidate.train_fraction == 0 and candidate.model is None
         return self.train_fraction if alone and self._modelled else candidate.train_fraction
 
@@ -227,7 +228,7 @@ class Scoring:
             )
 
     def _evaluate(self, sides: Sides, candidates: list[Candidate]) -> Evaluation:
-        """All candidates of a split in one scan."""
+        """Evaluate all candidates of a split in one scan."""
         annotated = sides.growing(self.domain if self.transition_ratio else None)
         targets = [annotated.probability(candidate.policy) for candidate in candidates]
         columns = [PolicyColumns(target_prob=target) for target in targets]
@@ -241,7 +242,7 @@ class Scoring:
         return evaluate(annotated.log, estimators=estimators, policies=policies, paired=True, **settings)
 
     def _values(self, sides: Sides, candidates: list[Candidate]) -> list[ValueModel]:
-        """Q̂ of each candidate, by its own model of D_train or by one that is fitted for all that have none."""
+        """Return Q̂ of each candidate, by its own model of D_train or by one fitted for all that have no model."""
         if any(candidate.model is None for candidate in candidates):
             fitted = sides.fit(read_fitter(self.fitter))
         models = [fitted if candidate.model is None else candidate.model for candidate in candidates]

@@ -1,11 +1,11 @@
-"""A log that is split by episode: models are fitted to one side, and annotate the other, which is then evaluated.
+"""Logs that are split by episode: models are fitted to one side and annotate the other, which is then evaluated.
 
-`Sides` are the two sides of one split, for whoever has made it: `improve` by a fraction of the episodes, `compare` and
-the paper's experiments by their order. `SplitLog` is a whole log in several parts by a hash of the episode's id, under
-the default names of its columns, as `cross_fit` needs it: each part is once the side that is evaluated.
+`Sides` are the two sides of one split. `improve` splits by a fraction of the episodes, `compare` and the paper's
+experiments by their order. `SplitLog`, for `cross_fit`, is a whole log with the default names of columns, in several
+parts by a hash of the episode's id; each part is evaluated once.
 
-A frame stays in memory. Of everything else a side is a query, and what is added to a part goes to temporary Parquet
-files, one for each piece of the log, so that memory is bounded and an episode may still be cut into files in any order.
+A frame stays in memory. For any other log a side is a query, and an annotated part goes to temporary Parquet files, one
+for each piece of the log. Memory is then bounded, and an episode may still be spread over files in any order.
 """
 
 from __future__ import annotations
@@ -38,14 +38,13 @@ Stored: TypeAlias = list[pl.DataFrame] | list[str]
 
 TEST, TRAIN = 0, 1
 PART = "__offpolicy_part__"
-#: Roles whose columns are found under their default names from here on; `behavior_prob` keeps its own, which tells
-#: whether it was estimated.
+#: Roles whose columns get their default names; `behavior_prob` keeps its own, which tells whether it was estimated.
 ROLES = ("episode", "step", "reward", "action", "terminal", "truncated")
 
 
 @dataclass(frozen=True)
 class Sides:
-    """Two logs without an episode in common: `train`, which models are fitted to, and `test`, which they annotate.
+    """Two logs without a common episode: models are fitted to `train` and annotate `test`.
 
     >>> import offpolicy as op
     >>> from offpolicy.testing import Walk
@@ -60,25 +59,25 @@ class Sides:
     train: Any
     test: Any
     domain: Setting
-    first_step: int | None = None  # None: as the smallest step of `test` says
+    first_step: int | None = None  # None: by the smallest step of `test`
     threads: int | None = None
 
     @classmethod
     def by_fraction(
         cls, log: Any, fraction: float, domain: Setting, first_step: int | None = None, threads: int | None = None
     ) -> Sides:
-        """Fit to the first episodes by a hash of their ids, up to a fraction, and evaluate the others."""
+        """Return a split by a hash of the episodes' ids: a fraction of them to fit to, the others to evaluate."""
         train, test = split(log, fraction)
         return cls(train, test, domain, first_step, threads)
 
     @classmethod
     def by_episodes(cls, log: pl.DataFrame, start: int, end: int, domain: Setting, threads: int | None = None) -> Sides:
-        """Evaluate episodes number `start` to `end` - 1 of a simulated log, and fit to the others."""
+        """Return a split of a simulated log: episodes `start` to `end` - 1 to evaluate, the others to fit to."""
         inside = pl.col("episode").is_between(start, end, closed="left")
         return cls(log.filter(~inside), log.filter(inside), domain, threads=threads)
 
     def lacking(self, fraction: float) -> str | None:
-        """Return why a split at this fraction is of no use."""
+        """Return why a split at this fraction cannot be used, or None if it can."""
         if fraction > 0 and _is_empty(self.train):
             return f"no episode is in the first {fraction:g} of the log, to train on"
         if _is_empty(self.test):
@@ -86,7 +85,7 @@ class Sides:
         return None
 
     def fit(self, fitter: ModelFitter) -> Model:
-        """Fit a model to `train`; a problem is told by episode and step, for its row is not that of the whole log."""
+        """Fit a model to `train`; problems have no row, since rows of `train` are not those of the whole log."""
         try:
             return fitter.fit(self.train, self.domain)
         except BadLogError as error:
@@ -103,40 +102,40 @@ class Sides:
         values: Sequence[ValueModel] | None = None,
         transitions: Setting | None = None,
     ) -> Any:
-        """Return `test` with what policies and values say of it; P of the domain `transitions` makes P̂/P."""
+        """Return `test` annotated by policies and values; with a domain `transitions`, its P makes P̂/P."""
         columns = Columns.of(self.domain)
         return annotate(self.test, policy, values, columns, into, self.first_step, self.threads, transitions)
 
     def growing(self, transitions: Setting | None) -> GrowingLog:
-        """Return `test` as a log that is annotated step by step; P of the domain `transitions` makes P̂/P."""
+        """Return `test` as a log to which annotations can be added; with a domain `transitions`, its P makes P̂/P."""
         return GrowingLog(self.test, Columns.of(self.domain), self.first_step, self.threads, transitions)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """So many parts, numbered from 0; `of` gives the part of every id."""
+    """A partition of the episodes into `count` parts, numbered from 0; `of` returns the part of every id."""
 
     count: int
     of: Callable[[Any], NDArray[np.int64]]
 
     @classmethod
     def folds(cls, folds: int, seed: int) -> Parts:
-        """k folds of about the same size."""
+        """Return k folds of about the same size."""
         return cls(folds, partial(fold_of, folds=folds, seed=seed))
 
     @classmethod
     def train_and_test(cls, fraction: float, seed: int) -> Parts:
-        """`TRAIN`, a fraction of the episodes, and `TEST`, the others."""
+        """Return two parts: `TRAIN`, a fraction of the episodes, and `TEST`, the others."""
         return cls(2, lambda ids: np.where(share_of(ids, seed) < fraction, TRAIN, TEST))
 
 
 class SplitLog:
-    """A log in which every row has its part."""
+    """A log in which every row belongs to a part."""
 
     def __init__(
         self, source: Source, columns: Columns, domain: Setting, parts: Parts, beside: Sequence[str] = ()
     ) -> None:
-        """Checks that files can be read; columns `beside` those of the log are kept too."""
+        """Check that files can be read; the columns in `beside` are kept beside those of the default roles."""
         self.source, self.domain, self.states = source, domain, tuple(domain.state_columns)
         ids = columns.need("episode", source.columns)
         added = [*default_names(columns, domain, source.columns), expression(ids, parts.of, pl.Int64).alias(PART)]
@@ -156,26 +155,26 @@ class SplitLog:
         roles = [name for role in ROLES if (name := getattr(columns, role)) is not None]
         source.check_sound([*wanted, *roles, *columns.states(source.columns, self.states)])
         self.added: list[pl.Expr] = []
-        self.renormalised = 0  # rows of probabilities that were divided by their sum
+        self.renormalised = 0  # how many rows of probabilities were divided by their sum
 
     @cached_property
     def folder(self) -> ScratchFolder:
-        """Where a log that is no frame is annotated."""
+        """The folder of the annotated files of a log that is not in memory."""
         return ScratchFolder()
 
     @cached_property
     def first_step(self) -> int:
-        """How the first step of an episode is numbered."""
+        """The number of an episode's first step, 0 or 1."""
         return counted_from(smallest_step(steps_of(self.whole.lazy(), "step")))
 
     @cached_property
     def episodes(self) -> dict[int, int]:
-        """How many episodes each part has, but for those that have none."""
+        """The number of episodes of each part that is not empty."""
         first = self.whole.lazy().filter(pl.col("step") == self.first_step)
         return dict(sorted(first.group_by(PART).len().collect(engine="streaming").iter_rows()))
 
     def sides(self, part: int, threads: int | None = None) -> Sides:
-        """One part, to evaluate, and all others, to fit to."""
+        """Return the split with this part to evaluate and all others to fit to."""
         train = self.whole.filter(pl.col(PART) != part).drop(PART)
         return Sides(train, self._rows(self.whole, part), self.domain, self.first_step, threads)
 
@@ -183,7 +182,7 @@ class SplitLog:
         return piece.with_columns(self.added).filter(pl.col(PART) == part)
 
     def estimated(self, columns: Sequence[pl.Expr]) -> None:
-        """Take these columns for those that tell of an estimated π0; they are kept, with the action."""
+        """Add these columns, which describe an estimated π0, and keep them and the action."""
         self.added = list(columns)
         names = [column.meta.output_name() for column in columns]
         before = [name for name in self.kept if name != SCORE]
@@ -197,9 +196,9 @@ class SplitLog:
         values: Sequence[ValueModel],
         into: Mapping[str, PolicyColumns],
     ) -> Stored:
-        """The rows of a part with what policies and values say of them, piece by piece.
+        """Annotate the rows of a part by policies and values, piece by piece, and return the frames or files.
 
-        With P̂/P, an episode may be cut into pieces only where the log has columns of the next state.
+        With P̂/P, an episode may be spread over pieces only if the log has columns of the next state.
         """
         targets, outputs = list(policies.values()), [into[name] for name in policies]
         names = [*self.kept, *(name for each in into.values() for name in written(each))]
@@ -221,13 +220,13 @@ class SplitLog:
         return frames or paths
 
     def _with_successors(self) -> list[Frame]:
-        """Pieces that have the next state of every row in them: the whole log where it is in the next row."""
+        """Return pieces that contain the next state of every row: the whole log if that is in the next row."""
         schema = self.whole.lazy().collect_schema()
         logged = logged_successors(self.states, "terminal" if "terminal" in schema else None, schema)
         return self.pieces if logged else [self.whole]
 
     def together(self, stored: Iterable[Stored]) -> Source:
-        """What was annotated, as a log to evaluate; its problems are those of the user's log, but for their rows."""
+        """Return the annotated parts as one log to evaluate; its problems name the user's files, but no rows."""
         every: list[Any] = [piece for part in stored for piece in part]
         made: Source
         if isinstance(every[0], pl.DataFrame):
@@ -240,7 +239,7 @@ class SplitLog:
 
 
 def default_names(columns: Columns, domain: Setting, available: list[str]) -> list[pl.Expr]:
-    """Renamed columns under their default names, and those of the state under the domain's."""
+    """Return the renamed columns under their default names, and those of the state under the domain's."""
     renamed = {role: columns.need(role, available) for role in ROLES if columns.renamed(role)}
     states = columns.states(available, domain.state_columns)
     if len(states) != len(domain.state_columns):
@@ -258,5 +257,5 @@ def _is_empty(log: Any) -> bool:
 
 
 def written(columns: PolicyColumns) -> list[str]:
-    """The columns that `annotate` writes."""
+    """Return the names of the columns that `annotate` writes."""
     return [name for role in WRITTEN if (name := getattr(columns, role)) is not None]

@@ -1,7 +1,7 @@
-"""All errors that the package raises on purpose; each says what was found, what was expected and how to go on.
+"""The errors that the package raises on purpose; each says what was found, what was expected and how to go on.
 
-What can go wrong is declared in `offpolicy.errors.kinds`, one object for each kind of error. An error keeps its kind
-and the parameters of its message, so that it can be said in Python's words and in those of the command line.
+`offpolicy.errors.kinds` declares one object for each kind of error. An error keeps its kind and the parameters of its
+message, so that the message can be written in the words of Python or of the command line.
 """
 
 from __future__ import annotations
@@ -14,52 +14,52 @@ from offpolicy._util.visible import visible, visible_lines
 from offpolicy._util.words import CHECK_LISTS
 from offpolicy.logs.problem import Problem, ProblemKind, kinds_of
 
-#: Problems that are told of one batch of rows.
+#: How many problems of one batch of rows are reported.
 SHOWN = 20
 
 
 class OffPolicyError(ValueError):
-    """Base of all errors of this package.
+    """The base class of all errors of this package.
 
     >>> import offpolicy as op
     >>> issubclass(op.BadLogError, op.OffPolicyError) and issubclass(op.OffPolicyError, ValueError)
     True
     """
 
-    #: The id of the kind of error, a heading of the error index; None where a plugin raised a text of its own.
+    #: The id of the kind of error, which is a heading of the error index; None if a plugin raised a text of its own.
     kind: str | None = None
-    #: What to do about it, in a sentence; empty where no kind is known.
+    #: What to do about it, in a sentence; empty if the kind is not known.
     remedy: str = ""
 
     @classmethod
     def of(cls, kind: str, message: Phrase, remedy: Phrase) -> Self:
-        """Make the error of a kind; `offpolicy.errors.kinds` has them all."""
+        """Make an error of one of the kinds of `offpolicy.errors.kinds`."""
         error = cls.__new__(cls, message)
         error.kind, error.remedy = kind, remedy
         return error
 
     @property
     def message(self) -> str:
-        """The message as data, where it is known as such; a text otherwise."""
+        """The message, as a `Phrase` with parameters if the kind is known, otherwise as plain text."""
         return self.args[0] if len(self.args) == 1 and isinstance(self.args[0], str) else str(self)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the message was made of, by name; nothing where no kind is known."""
+        """The parameters of the message by name; empty if the kind is not known."""
         message = self.args[0] if self.args else None
         return dict(message.parameters) if isinstance(message, Phrase) else {}
 
     def in_words(self, words: Words) -> str:
-        """Return the message for a reader of Python or of the command line, in which nothing moves a terminal."""
+        """Return the message in the words of Python or of the command line, with control characters escaped."""
         message = self.args[0] if len(self.args) == 1 else super().__str__()
         return visible_lines(in_words(message, words) if isinstance(message, str) else str(message))
 
     def __str__(self) -> str:
-        """Return the message in Python's words; what comes from a log has no line of its own in it."""
+        """Return the message in the words of Python."""
         return self.in_words("python")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Let an error come back whole from another process, whatever its constructor takes."""
+        """Return how to restore the error in another process, whatever arguments its constructor takes."""
         return _restored, (type(self), self.args, self.__dict__)
 
 
@@ -70,14 +70,14 @@ def _restored(cls: type[OffPolicyError], arguments: tuple[Any, ...], state: dict
 
 
 def bad_input(why: str) -> OffPolicyError:
-    """Make the error of a column or array that the core cannot read; the core calls this by its name."""
+    """Make the error for a column or array that the core cannot read; the core calls this function by its name."""
     error = OffPolicyError(why)
     error.kind = "bad-input"
     return error
 
 
 class UsageError(OffPolicyError):
-    """An argument that makes no sense.
+    """An argument that is not valid.
 
     >>> import offpolicy as op
     >>> op.evaluate(op.demo_log(episodes=5), discount=2)
@@ -88,7 +88,7 @@ class UsageError(OffPolicyError):
 
 
 class MissingBoundError(UsageError):
-    """An estimator's range depends on a bound that was not given.
+    """A bound that was not given and on which an estimator's range depends.
 
     >>> import offpolicy as op
     >>> ev = op.evaluate(op.demo_log(episodes=50), estimators=["step-is"], horizon=20, interval="betting")
@@ -98,7 +98,7 @@ class MissingBoundError(UsageError):
 
 
 class MissingColumnError(OffPolicyError):
-    """A column that is needed and not there.
+    """A column that is needed and that the log lacks.
 
     >>> import offpolicy as op
     >>> op.evaluate(op.demo_log(episodes=5).drop("reward"))
@@ -136,23 +136,23 @@ class BadFileError(OffPolicyError):
     file: str
 
     def __init__(self, file: str, why: str) -> None:
-        """Names the file and why it cannot be read."""
+        """Make the error from the name of the file and the reason why it cannot be read."""
         self.file = file
         super().__init__(visible(f"{file}: {why}"))
 
     @classmethod
     def of(cls, kind: str, message: Phrase, remedy: Phrase) -> Self:
-        """Make the error of a kind, whose message begins with the file."""
+        """Make an error of a kind whose message begins with the file."""
         error = super().of(kind, message, remedy)
         error.file = str(message.parameters["file"])
         return error
 
     def in_words(self, words: Words) -> str:
-        """Return the message in one line, whatever the name of the file holds."""
+        """Return the message in one line, whatever characters the name of the file has."""
         return visible(super().in_words(words))
 
     def renamed(self, file: str, message: str) -> BadFileError:
-        """Return the same error of a file by another name, which the message begins with."""
+        """Return the same error with another name of the file, with which the message begins."""
         error = type(self)(file, message.removeprefix(f"{file}: "))
         error.kind, error.remedy = self.kind, self.remedy
         return error
@@ -165,7 +165,7 @@ class UnreadableError(OffPolicyError):
 
 
 class ChangedLogError(BadFileError):
-    """A log that changed between two readings, whose numbers would be of neither; `file` names it."""
+    """A log that changed between two readings, so that their numbers do not belong together; `file` names it."""
 
     kind = "changed-log"
     template = (
@@ -175,7 +175,7 @@ class ChangedLogError(BadFileError):
     )
 
     def __init__(self, file: str, why: str) -> None:
-        """Names the file, or the kind of log where it has none, and what differs."""
+        """Make the error from the name of the file, or of the kind of log if it has none, and what differs."""
         super().__init__(file, self.template.format(file="", why=why).removeprefix(": "))
 
 
@@ -186,13 +186,13 @@ class StateError(OffPolicyError):
 
 
 class InternalError(OffPolicyError):
-    """A fault of this package: nothing that a log or an argument holds should bring it about."""
+    """A fault of this package, which no log or argument should be able to cause."""
 
     kind = "internal"
 
 
 class MemoryLimitError(OffPolicyError):
-    """A log that needs more memory than may be taken: `needed` and `limit` in bytes, for its `steps` and `episodes`.
+    """A log that needs more memory than is allowed: `needed` and `limit` in bytes, for its `steps` and `episodes`.
 
     >>> import offpolicy as op
     >>> op.evaluate(op.demo_log(episodes=5), memory="1kB")
@@ -212,13 +212,13 @@ class TooLargeError(OffPolicyError):
 
 
 class UnknownTransitionsError(OffPolicyError):
-    """P(s'|s, a) that a domain or a model cannot tell, with the reason."""
+    """A transition probability P(s'|s, a) that a domain or a model does not know, with the reason."""
 
     kind = "transitions-not-told"
 
 
 class PluginError(OffPolicyError):
-    """A plugin that is not there, is broken, or gives what it must not.
+    """A plugin that is not installed, is broken, or returns something invalid.
 
     >>> import offpolicy as op
     >>> op.domain("no-such-domain")
@@ -229,7 +229,7 @@ class PluginError(OffPolicyError):
 
 
 class BadLogError(OffPolicyError):
-    """A log whose rows cannot be trusted; `problems` has the first of them, `kinds` how many there are of each kind.
+    """A log with wrong rows; `problems` has the first problems, and `kinds` a summary of each kind.
 
     >>> import offpolicy as op, polars as pl
     >>> log = op.demo_log(episodes=5).with_columns(behavior_prob=pl.lit(0.0))
@@ -246,7 +246,7 @@ class BadLogError(OffPolicyError):
     def __init__(
         self, problems: Sequence[Problem], found: int | None = None, kinds: Sequence[ProblemKind] | None = None
     ) -> None:
-        """Collects problems; `found` is how many there were in all, `kinds` what is known of each kind of them."""
+        """Collect problems; `found` is how many there are in all, and `kinds` summarises each kind."""
         self.problems = list(problems)
         self.found = len(self.problems) if found is None else found
         self.kinds = tuple(kinds_of(self.problems) if kinds is None else kinds)

@@ -1,4 +1,4 @@
-"""Hints at a name that is nearly right; the only place that looks for one."""
+"""Hints at similar names, for messages about an unknown name."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from difflib import get_close_matches
 
 
 def nearest(name: str, known: Collection[str]) -> str | None:
-    """Return the known name that is most like one that is not known."""
+    """Return the known name that is most similar to an unknown one, or None if none is similar."""
     close = get_close_matches(name, list(known), n=1)
     return close[0] if close else None
 
 
 def suggestion(name: str, known: Collection[str]) -> str:
-    """Return a hint at a name that is nearly right, to be put after what was said.
+    """Return a hint at a similar name, to be appended to a message, or an empty text.
 
     >>> suggestion("rewards", ["episode", "reward"])
     "; did you mean 'reward'?"
@@ -23,7 +23,7 @@ def suggestion(name: str, known: Collection[str]) -> str:
 
 
 def hint(name: str, known: Collection[str]) -> str:
-    """Return a hint at a name that is nearly right, or all that are known.
+    """Return a hint at a similar name, or the list of all known names if none is similar.
 
     >>> hint("drr", ["dr", "is"]), hint("x", ["dr", "is"])
     ("; did you mean 'dr'?", '; there are dr, is')

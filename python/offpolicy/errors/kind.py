@@ -1,4 +1,4 @@
-"""A kind of error, declared once: its message, what it means and what to do about it."""
+"""The class of kinds of errors; a kind has a message, its meaning and a remedy."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ E = TypeVar("E", bound=OffPolicyError)
 
 @dataclass(frozen=True, eq=False)
 class Kind(Generic[E]):
-    """A kind of error, which makes errors of its class when it is called with the parameters of its message.
+    """A kind of error; calling it with the parameters of its message makes an error of its class.
 
-    `id` is its name for ever, and a heading of the error index. `words` are parameters that are the same in every
-    message. `example` has the others, for the index.
+    `id` is a name that never changes, and a heading of the error index. `words` are parameters that are the same in
+    every message. `example` has values of the other parameters, for the error index.
 
     >>> from offpolicy.errors.kinds.of_arguments import bad_value
     >>> error = bad_value(name="discount", expected="between 0 and 1", found=2)
@@ -47,10 +47,10 @@ class Kind(Generic[E]):
 
     @property
     def fields(self) -> set[str]:
-        """The parameters that a call must give."""
+        """The names of the parameters that a call must give."""
         return {name for _, name, _, _ in Formatter().parse(self.message) if name} - set(self.words)
 
 
 def declared(module: Mapping[str, Any]) -> Iterator[Kind[Any]]:
-    """Yield the kinds that a module declares, in their order."""
+    """Yield the kinds that a module declares, in the order of their declaration."""
     yield from (value for value in module.values() if isinstance(value, Kind))

@@ -1,4 +1,4 @@
-"""What to do next, in a few words, for each thing that a verdict can find."""
+"""Advice on what to do next, for each finding of a verdict."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOO_MANY = 1e9
 
 
 def more_episodes(needed: float, different: bool, alpha: float | None) -> str:
-    """How many episodes are enough, and what else there is if the policy is different from the behaviour policy.
+    """Return how many episodes to log, or which policy to take instead if this one differs from the logged policy.
 
     >>> more_episodes(11_628.0, True, 0.25)
     'log about 12,000 episodes, or take a policy nearer to the log, such as a mixture with alpha = 0.25'
@@ -44,7 +44,7 @@ def more_episodes(needed: float, different: bool, alpha: float | None) -> str:
 
 
 def spread(needed: float, whole: bool) -> str:
-    """How to get an estimate that does not hang on one trajectory; `whole` if it weights whole episodes.
+    """Return how to get an estimate that does not depend on one trajectory; `whole` if it weights whole episodes.
 
     >>> spread(2500.0, True)
     'log about 2,500 episodes, or take step-wis or dr, whose weights are those of fewer steps'
@@ -54,7 +54,7 @@ def spread(needed: float, whole: bool) -> str:
 
 
 def rounded_up(count: float) -> str:
-    """A count to two digits, not less than it is.
+    """Return a count rounded up to two digits.
 
     >>> rounded_up(1234.5), rounded_up(20.0)
     ('1,300', '20')

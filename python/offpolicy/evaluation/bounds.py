@@ -1,12 +1,13 @@
 """Bounds on rewards, ratios and model values, and the range of each estimator that follows from them.
 
-With ρ_t ≤ B_t, r in [a, b], Q̂_t in [l_t, u_t], and U = L = 0 after H:
+Let ρ_t ≤ B_t, r in [a, b] and Q̂_t in [l_t, u_t]. The value of a trajectory is between L_1 and U_1, where L = U = 0
+after H and
 
     step-is   U_t = B_t max(0, b + γU_{t+1}),             L_t = B_t min(0, a + γL_{t+1})
     dr        U_t = u_t + B_t max(0, b + γU_{t+1} − l_t),  L_t = l_t + B_t min(0, a + γL_{t+1} − u_t)
 
-An episode may end before H; then rewards, Q̂ and what follows are 0, so every range is widened to hold 0 unless
-the length is fixed.
+An episode may end before H, and then its later rewards and Q̂ are 0. The ranges of rewards, and of Q̂ after the first
+step, are therefore widened to hold 0, unless all episodes have the same length (`fixed_length`).
 """
 
 from __future__ import annotations
@@ -30,30 +31,31 @@ from offpolicy.evaluation.estimators import describe
 from offpolicy.protocols import Floats, Setting
 
 Range = tuple[float, float]
-#: A number for every step, or one for each.
+#: One number for all steps, or a sequence with one number per step.
 ByStep = float | Sequence[float] | Floats
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What of an evaluation the bounds depend on."""
+    """The settings and facts of an evaluation on which bounds depend."""
 
     discount: float
     horizon: int
     baseline: float | None = None
-    longest_seen: bool = False  # the horizon is that of the longest episode in the log, not given
-    transition_ratio: bool = False  # dr-v2 reads P̂/P
+    longest_seen: bool = False  # whether the horizon was not given and is the length of the longest episode
+    transition_ratio: bool = False  # whether the policy has P̂/P, which dr-v2 reads
     shortest: int | None = None  # the length of the shortest episode
-    estimated: bool = False  # π0 of the ratios was
-    mended: str | None = None  # what was taken for the rewards of truncated episodes
+    estimated: bool = False  # whether π0 in the ratios was estimated
+    mended: str | None = None  # words for what replaced the missing rewards of truncated episodes
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is known for certain of rewards, ratios and model values; `ratio` and `q` may be given for each step.
+    """What is known for certain of rewards, ratios and model values.
 
-    Whoever bounds π1/π0 says that π0 may take every action that π1 takes; without `ratio` nothing is said of that.
-    Arrays and sequences are kept as tuples, so that bounds can be compared.
+    `ratio` and `q` take one number for all steps or one per step. To bound π1/π0 is to say that π0 can take every
+    action that π1 takes; without `ratio` nothing is said about that. Arrays and sequences are kept as tuples, so that
+    bounds can be compared.
 
     >>> import offpolicy as op
     >>> log = op.demo_log(episodes=2000)
@@ -73,7 +75,7 @@ class Bounds:
     fixed_length: bool = False
 
     def __post_init__(self) -> None:
-        """Refuses ranges that are none."""
+        """Refuse bounds that are not finite or not in order, and bounds on ratios that are negative."""
         for name, by_step in (("reward", False), ("q", True)):
             if getattr(self, name) is not None:
                 low, high = _read_pair(getattr(self, name), name, by_step)
@@ -88,7 +90,7 @@ class Bounds:
 
     @classmethod
     def of(cls, domain: Setting) -> Bounds | None:
-        """What a domain knows for certain: the range of its rewards, if it has ends.
+        """Return the bounds that a domain knows, which is the range of its rewards; None if that is infinite.
 
         >>> import offpolicy as op
         >>> from offpolicy.testing import Walk
@@ -98,7 +100,7 @@ class Bounds:
         return cls(reward=domain.reward_range) if all(map(math.isfinite, domain.reward_range)) else None
 
     def returns(self, terms: Terms) -> Range:
-        """The least and the largest possible discounted return."""
+        """Return the least and the largest possible discounted return."""
         (least, most), total = self.rewards(), _annuities(terms)[0]
         return least * total, most * total
 
@@ -115,11 +117,14 @@ class Bounds:
         return least * after, most * after
 
     def hold(self, terms: Terms) -> bool:
-        """True if they hold for every trajectory that could be: not where one may be longer than all that were seen."""
+        """Return True if the bounds hold for every possible trajectory.
+
+        They do not where a trajectory may be longer than all that were seen.
+        """
         return self.fixed_length or not terms.longest_seen
 
     def vacuous(self, low: float | None, high: float | None, terms: Terms) -> str | None:
-        """A word about ends that leave no possible return out."""
+        """Return a remark if an interval with these ends excludes no possible return, and None otherwise."""
         least, most = self.returns(terms)
         if self.hold(terms) and (low is None or low <= least) and (high is None or high >= most):
             return f"vacuous: it holds every possible return, {least:g} to {most:g}"
@@ -160,7 +165,7 @@ class Bounds:
         return pair if self.fixed_length else (min(0.0, pair[0]), max(0.0, pair[1]))
 
     def rewards(self) -> Range:
-        """The least and the largest reward of a step, also of one after the end, where an episode may end early."""
+        """Return the least and the largest reward of a step, which include 0 where episodes may end early."""
         return self._widened(self.reward)
 
     def _ratio(self, horizon: int) -> list[float]:
@@ -179,7 +184,7 @@ class Bounds:
         return self._after_the_first([(guess, guess) for guess in guesses])
 
     def _after_the_first(self, models: list[Range]) -> list[Range]:
-        """Every episode has a first step; what a model says of the others is 0 where it has ended."""
+        """Widen all ranges but the first to hold 0: every episode has a first step, and may end after it."""
         return models[:1] + [self._widened(pair) for pair in models[1:]]
 
 
@@ -202,7 +207,7 @@ def _dr(reward: Range, weights: list[float], models: list[Range], discount: floa
 
 
 def _annuities(terms: Terms) -> list[float]:
-    """Σ_{k≤H−t} γ^k for t = 1, …, H, as the core builds the guess of dr-bsl, to the last bit."""
+    """Return Σ_{k≤H−t} γ^k for t = 1, …, H, with the same bits as in the guess that the core builds for dr-bsl."""
     totals, total = [], 0.0
     for _ in range(terms.horizon):
         total = 1 + terms.discount * total
@@ -211,7 +216,7 @@ def _annuities(terms: Terms) -> list[float]:
 
 
 def _read_pair(pair: Any, name: str, by_step: bool) -> tuple[Floats, Floats]:
-    """(lowest, highest), both for each step if one of them is."""
+    """Return (lowest, highest) as arrays, both with one number per step if either has."""
     expected = "(lowest, highest), both finite"
     try:
         low, high = pair
@@ -229,7 +234,7 @@ def _read_pair(pair: Any, name: str, by_step: bool) -> tuple[Floats, Floats]:
 
 
 def _read(bound: Any, name: str) -> Floats:
-    """A number, or one for each step."""
+    """Return a bound as an array: a scalar for all steps, or one number per step."""
     try:
         numbers = np.asarray(bound)
         if numbers.ndim < 2 and numbers.dtype.kind in "biufO":

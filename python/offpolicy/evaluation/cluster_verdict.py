@@ -1,10 +1,10 @@
-"""The verdict on an estimate of episodes in clusters, beside what `offpolicy.evaluation.verdict` says of its weights.
+"""Rules of the verdict for episodes in clusters, which are added to those of `offpolicy.evaluation.verdict`.
 
     fragile    fewer than 30 clusters: their spread tells little of the error
                one cluster has more than a quarter of the variance
 
-Of clusters that are all of the same normal law the largest has more than that in 12% of logs with 30 clusters, in 3%
-with 40 and in 1% with 50.
+If all clusters follow the same normal law, the second rule applies to 12% of logs with 30 clusters, to 3% with 40 and
+to 1% with 50.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CONCENTRATED = 0.25
 
 
 def judge_clusters(verdict: Verdict, estimate: Estimate) -> Verdict:
-    """Return the verdict on an estimate, or what its clusters say if that is worse."""
+    """Return the verdict on an estimate, lowered to fragile if one of the rules for clusters applies."""
     clusters, share = estimate.clusters, estimate.cluster_share
     rule = None
     if clusters is not None and clusters < FEW:

@@ -2,11 +2,12 @@
 
     Δ = θ − Ḡ,    SE² = Σ (d_i − d̄)² / (n (n − 1)),    d_i = ψ_i − G_i
 
-where ψ_i is the value of trajectory i, or its influence value for a weighted estimator, and G_i its return. What moves
-an estimate and the mean return alike leaves d_i alone, so that SE is often far smaller than the error of either.
+where ψ_i is the value of trajectory i, or its influence value for a weighted estimator, and G_i is its return. What
+moves the estimate and the mean return alike cancels in d_i, so that SE is often far smaller than the error of either.
 
-Where π0 was estimated, what the estimation adds to θ does not cancel. Then SE is the sum of the errors of θ, which know
-of the estimation (see `std_errors`), and of Ḡ: no difference has a larger one.
+Where π0 was estimated, the error that the estimation adds to θ does not cancel. Then SE is the sum of the standard
+error of θ, which accounts for the estimation (`offpolicy.evaluation.std_errors`), and that of Ḡ. No difference has a
+larger error.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from offpolicy.intervals.sketch import SLACK
 
 @dataclass(frozen=True)
 class Difference:
-    """How much more a policy earns than another, with the standard error of paired values of trajectories.
+    """The gain of a policy over another, with a standard error from values that are paired by trajectory.
 
-    `withheld` is the reason where there is no interval.
+    `withheld` is the reason why there is no interval, or None if there is one.
 
     >>> import offpolicy as op
     >>> ev = op.evaluate(op.demo_log(), discount=0.9, paired=True)
@@ -53,9 +54,9 @@ class Difference:
     def of(
         cls, estimate: Estimate, against: str, found: _core.DifferenceOutcome | None, other_error: float | None
     ) -> Difference:
-        """Read what the core found; what only rounding makes different from 0 is 0, as for a policy and itself.
+        """Return the difference that the core found, set to 0 if only rounding makes it different from 0.
 
-        `other_error` is the standard error of the mean return.
+        That is so for a policy that equals the logged one. `other_error` is the standard error of the mean return.
         """
         about = (estimate.policy, against, estimate.estimator)
         if found is None:
@@ -78,12 +79,12 @@ class Difference:
 
     @property
     def degrees(self) -> int | None:
-        """The degrees of freedom of its error, where they are not n − 1."""
+        """Return None, since the degrees of freedom of the standard error are always taken as n − 1."""
         return None
 
     @property
     def terms(self) -> Terms:
-        """What of the evaluation its bounds depend on."""
+        """Return the settings and facts of the evaluation on which bounds depend."""
         return self.estimate.terms
 
     def interval(
@@ -96,9 +97,9 @@ class Difference:
         replicates: int = REPLICATES,
         seed: int = 0,
     ) -> Interval:
-        """Return a confidence interval, by default of the evaluation's kind and level; as of an estimate.
+        """Return a confidence interval, by default with the settings of the evaluation; as `Estimate.interval` does.
 
-        Methods that are made of single trajectories read the log twice more, the first time.
+        Methods that use the values of single trajectories read the log twice more when they are first asked for.
 
         >>> import offpolicy as op
         >>> ev = op.evaluate(op.demo_log(), discount=0.9, horizon=10, paired=True)
@@ -139,12 +140,12 @@ class Difference:
 
     @property
     def reason(self) -> str | None:
-        """Say why a number is missing, or what to know about the interval."""
+        """Return why a number is missing, or what to know about the interval."""
         return self.withheld or self.interval().reason
 
 
 def _scale(estimate: Estimate, difference: float) -> float:
-    """Return the size of the numbers whose rounding may be left in a difference."""
+    """Return the magnitude of the numbers whose rounding may remain in a difference."""
     terms, value = estimate.terms, estimate.value or 0.0
     steps = terms.horizon if terms.discount == 1 else (1 - terms.discount**terms.horizon) / (1 - terms.discount)
     guess = abs(terms.baseline or 0.0) * steps if describe(estimate.estimator).needs_baseline else 0.0

@@ -1,4 +1,4 @@
-"""One estimate, and its intervals."""
+"""One estimate with its standard error and its intervals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from offpolicy.logs.trajectories import Samples
 
 @dataclass(frozen=True)
 class IntervalSettings:
-    """How intervals are made unless asked otherwise."""
+    """The confidence level, method and bounds of every interval that is asked for without them."""
 
     confidence: float
     method: str
@@ -50,23 +50,23 @@ class Estimate:
     settings: IntervalSettings
     samples: Samples = field(repr=False, compare=False)
     withheld: str | None = None
-    #: Of `magic`: the share of what follows the log for so many steps and then the model, by that number of steps.
+    #: The shares that `magic` gives to following the log for 0, 1, 2, … steps and then the model, by number of steps.
     blend: dict[int, float] | None = None
-    #: The least and the largest value of a trajectory, of an estimate that is their mean.
+    #: The least and the largest value of a trajectory, where the estimate is the mean of such values.
     extremes: Range | None = None
-    #: Degrees of freedom of the standard error, where they are not one less than the episodes.
+    #: Degrees of freedom of the standard error; None for the number of episodes less one.
     degrees: int | None = None
-    #: With clusters, the share of the largest one in the variance.
+    #: The share of the variance that comes from one cluster, the largest; None without clusters.
     cluster_share: float | None = None
 
     @property
     def clusters(self) -> int | None:
-        """How many clusters the episodes come in; None where they are taken as independent."""
+        """Return the number of clusters that the episodes come in, or None where they are taken as independent."""
         return None if self.samples.clusters is None else self.samples.clusters.count
 
     @property
     def key(self) -> tuple[str, str]:
-        """Its policy and its estimator."""
+        """Return the policy and the estimator, which together identify the estimate."""
         return self.policy, self.estimator
 
     def interval(
@@ -79,10 +79,11 @@ class Estimate:
         replicates: int = REPLICATES,
         seed: int = 0,
     ) -> Interval:
-        """A confidence interval, by default the one of the evaluation; `side="lower"` or `"upper"` is a bound alone.
+        """Return a confidence interval, by default with the settings of the evaluation.
 
-        Methods that are made of single trajectories read the log once more, the first time. `replicates` and `seed` are
-        those of the bootstrap. `method="auto"` takes the one that fits, see `offpolicy.intervals.auto`.
+        `side="lower"` or `side="upper"` gives a one-sided bound. Methods that use the values of single trajectories
+        read the log once more when they are first asked for. `replicates` and `seed` belong to the bootstrap.
+        `method="auto"` chooses a method that fits the estimate, by the rules of `offpolicy.intervals.auto`.
 
         >>> import offpolicy as op
         >>> estimate = op.evaluate(op.demo_log(), discount=0.9)["step-is"]
@@ -97,10 +98,10 @@ class Estimate:
         return intervals.interval(request, self.withheld or none)
 
     def sketch(self, bounds: Bounds | None = None, side: str = "lower", by: str = "rewards") -> Sketch:
-        """The state of `betting`, `sequence`, `hcope` and `anderson`, which merges with those of other logs.
+        """Return the sketch that `betting`, `sequence`, `hcope` and `anderson` use; sketches of several logs merge.
 
-        That of `side="upper"` has the opposites of the values. With a bound on ratios `betting` and `sequence` use a
-        second state of `step-is` and `is`, `by="ratios"`, where the bound on the reward of that side is not 0.
+        With `side="upper"` the sketch holds the negated values. Where ratios are bounded, and the bound on rewards on
+        that side is not 0, `betting` and `sequence` use a second sketch of `step-is` and `is`, made by `by="ratios"`.
 
         >>> import offpolicy as op
         >>> from offpolicy.intervals import betting
@@ -147,20 +148,20 @@ class Estimate:
 
     @cached_property
     def own_interval(self) -> Interval:
-        """The interval of the evaluation, made when it is first asked for."""
+        """Return the interval with the settings of the evaluation, made when it is first asked for."""
         return self.interval()
 
     @property
     def reason(self) -> str | None:
-        """Why a number is missing, or what to know about the interval."""
+        """Return why a number is missing, or what to know about the interval."""
         return self.own_interval.reason
 
     @property
     def low(self) -> float | None:
-        """Lower end of the evaluation's interval."""
+        """Return the lower end of the evaluation's interval."""
         return self.own_interval.low
 
     @property
     def high(self) -> float | None:
-        """Upper end of the evaluation's interval."""
+        """Return the upper end of the evaluation's interval."""
         return self.own_interval.high

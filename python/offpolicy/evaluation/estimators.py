@@ -1,10 +1,10 @@
 """The estimators by id: what each is, what it needs, and what may be expected of it.
 
-Every estimator describes itself once. Those of the core do it in `rust/core/src/estimators`, one file for each, and all
-other modules ask here for a trait and never compare an id:
+Every estimator describes itself once, those of the core in `rust/core/src/estimators` with one file for each. All other
+modules ask here for a trait instead of comparing an id:
 
-    describe("dr").needs                                   the columns of one estimator
-    named(lambda about: about.weighted)                    the ids of all that have a trait
+    describe("dr").needs                                   the columns that one estimator needs
+    named(lambda about: about.weighted)                    the ids of all estimators with a trait
 """
 
 from __future__ import annotations
@@ -21,121 +21,124 @@ from offpolicy.errors.kinds.of_evaluation import ids_in_one_text, not_an_id
 
 
 class Description(Protocol):
-    """What an estimator says of itself."""
+    """The description that an estimator gives of itself."""
 
     @property
     def id(self) -> str:
-        """Its public name, such as "step-is"."""
+        """Return the public name of the estimator, such as "step-is"."""
         ...
 
     @property
     def name(self) -> str:
-        """What it is, in a few words."""
+        """Return a few words that say what the estimator is."""
         ...
 
     @property
     def equation(self) -> str:
-        """Its defining equation in Unicode."""
+        """Return the defining equation in Unicode."""
         ...
 
     @property
     def reference(self) -> str:
-        """Where it is from."""
+        """Return the publication that the estimator is from."""
         ...
 
     @property
     def needs(self) -> Sequence[str]:
-        """Columns of the policy that it cannot do without, beside the reward: `ratio`, `q_hat`, `v_hat`, `r_hat`."""
+        """Return the columns that it must have beside the reward, among `ratio`, `q_hat`, `v_hat` and `r_hat`."""
         ...
 
     @property
     def reads(self) -> Sequence[str]:
-        """Columns of the policy that it reads where the log has them."""
+        """Return the columns that it reads if the log has them."""
         ...
 
     @property
     def uses_weights(self) -> bool:
-        """True where importance ratios weight the log."""
+        """Return True if the estimator weights the log by importance ratios."""
         ...
 
     @property
     def passes(self) -> int:
-        """How often the log is read before value and standard error are known."""
+        """Return how often the log is read before value and standard error are known."""
         ...
 
     @property
     def value_pass(self) -> int:
-        """How often the log is read before the value is known."""
+        """Return how often the log is read before the value is known."""
         ...
 
     @property
     def unbiased(self) -> str:
-        """When its expectation is the value: always, with-right-model, with-transition-ratio or in-the-limit."""
+        """Return when its expectation is the value: always, with-right-model, with-transition-ratio, in-the-limit."""
         ...
 
     @property
     def weighted(self) -> bool:
-        """True for a ratio of sums over trajectories, or a blend of such: no mean of values of trajectories."""
+        """Return True if it is a ratio of sums over trajectories or a blend of such, and not a mean of their values."""
         ...
 
     @property
     def blended(self) -> bool:
-        """True for a blend of estimators, which has no values of single trajectories, not even influence values."""
+        """Return True if it blends estimators, so that single trajectories have neither values nor influence values."""
         ...
 
     @property
     def shrinks(self) -> bool:
-        """True where its values are unbiased ones pulled towards 0: it does not overestimate rewards above 0."""
+        """Return True if its values are unbiased ones pulled towards 0.
+
+        Where no reward is negative, its expectation is then at most the value.
+        """
         ...
 
     @property
     def weights_returns(self) -> bool:
-        """True where one weight, ρ_{1:H}, values all rewards of a trajectory."""
+        """Return True if all rewards of a trajectory are multiplied by the one weight ρ_{1:H}."""
         ...
 
     @property
     def of_behavior(self) -> bool:
-        """True where it estimates the value of the behaviour policy, whatever the target."""
+        """Return True if it estimates the value of the behaviour policy, whatever the target policy is."""
         ...
 
     @property
     def needs_baseline(self) -> bool:
-        """True where it needs `baseline=`, of which it makes a table over the horizon."""
+        """Return True if it needs `baseline=`, from which it makes a table over the horizon."""
         ...
 
     @property
     def corrects_first_value(self) -> bool:
-        """True where its value of a trajectory is V̂(s_1) and a weighted correction."""
+        """Return True if its value of a trajectory is V̂(s_1) plus a weighted correction."""
         ...
 
     @property
     def model(self) -> str:
-        """What it takes from a model: none, control-variate, transitions, blend or value."""
+        """Return what it takes from a model: none, control-variate, transitions, blend or value."""
         ...
 
     @property
     def without_control(self) -> str | None:
-        """The estimator that is left without its control variate."""
+        """Return the id of the estimator that remains if its control variate is left out."""
         ...
 
     @property
     def with_baseline(self) -> str | None:
-        """The estimator that is the same with a constant `baseline` as its control variate."""
+        """Return the id of the estimator that adds a constant `baseline` to it as a control variate."""
         ...
 
     @property
     def range(self) -> str:
-        """How bounds limit the value of a trajectory; see `Bounds.range`."""
+        """Return by which of the cases of `Bounds.range` the value of a trajectory is bounded."""
         ...
 
     @property
     def step_sums(self) -> Sequence[str]:
-        """Sums over trajectories for each step that it is made of."""
+        """Return the sums over trajectories, one per step, from which it is computed."""
         ...
 
     @property
     def only_when_asked(self) -> bool:
-        """True where it is computed when it is named, and not among all that the columns allow."""
+        """Return True if it is computed only where it is named, and not among all that the columns allow."""
         ...
 
 
@@ -146,7 +149,7 @@ def estimators() -> Mapping[str, Description]:
 
 
 def describe(estimator: str) -> Description:
-    """Return what an estimator says of itself; an unknown id is refused with a suggestion.
+    """Return the description of an estimator, or raise an error with a suggestion if the id is unknown.
 
     >>> describe("dr").needs
     ['ratio', 'q_hat', 'v_hat']
@@ -162,7 +165,7 @@ def describe(estimator: str) -> Description:
 
 
 def named(where: Callable[[Description], bool] = lambda _: True) -> tuple[str, ...]:
-    """Return the ids of all estimators, or of those with a trait.
+    """Return the ids of all estimators, or of those for which `where` is true.
 
     >>> named(lambda about: about.of_behavior)
     ('mc',)
@@ -181,7 +184,7 @@ def averaged() -> tuple[str, ...]:
 
 
 def check_ids(ids: str | Iterable[str]) -> list[str]:
-    """Return the ids in their order, without repeats; an unknown one is refused with a suggestion."""
+    """Return the ids in their order without repeats, or raise an error with a suggestion if one is unknown."""
     known = ", ".join(named())
     given = [ids] if isinstance(ids, str) else list(ids) if isinstance(ids, Iterable) else None
     if given is None or not all(isinstance(name, str) for name in given):
@@ -198,7 +201,7 @@ def check_ids(ids: str | Iterable[str]) -> list[str]:
 
 #: The estimator of the behaviour policy's own value.
 (RETURNS,) = (about.id for about in _core.estimators() if about.of_behavior)
-#: The estimators of the core by traits, for code that names some of them itself.
+#: The estimators of the core, and some of their traits by id.
 ESTIMATORS = tuple(about.id for about in _core.estimators())
 NEEDS = {about.id: tuple(about.needs) for about in _core.estimators()}
 WEIGHTED = frozenset(about.id for about in _core.estimators() if about.weighted)

@@ -1,4 +1,4 @@
-"""From a log to estimates: one scan, or two where a standard error needs the normalisers first.
+"""The function `evaluate`, which reads a log once, or twice where a standard error needs the normalisers first.
 
     open → plan → prepare → first pass → mend → second pass → build
 
@@ -74,71 +74,73 @@ def evaluate(
     continuing: bool = False,
     memory: int | str | None = None,
 ) -> Evaluation:
-    """What the target policies would have earned, from the log alone.
+    """Estimate from a log what the target policies would have earned.
 
     Parameters
     ----------
     log
         A Polars frame or lazy frame; a Parquet path, glob or folder, or a list of them; a pyarrow table, dataset or
-        reader; a DuckDB relation; a pandas frame; any object with `__arrow_c_stream__`. Rows are sorted by episode and
-        step. A lazy frame is read by Polars, which holds at least one row group of a Parquet file: a file of few large
-        ones takes less memory by its path.
+        reader; a DuckDB relation; a pandas frame; any object with `__arrow_c_stream__`. Rows must be sorted by episode
+        and step, unless `order` or `dedupe` sorts them first. A lazy frame is read by Polars, which holds at least one
+        row group of a Parquet file in memory; give the path of a file with large row groups instead.
     discount
         γ, from 0 to 1.
     estimators
-        Ids such as `"step-is"`, `"dr"`; None for all that the columns allow.
+        Ids such as `"step-is"` and `"dr"`; None for all that the columns allow, except for those that must be named,
+        such as `"is-truncated"`.
     columns, policies
-        Names of the columns, and of those of several target policies.
+        The names of the columns, where they are not the default ones, and those of several target policies.
     horizon
         H; None for the length of the longest episode.
     confidence, interval, bounds
-        Level and method of the intervals (see `offpolicy.intervals`; `"auto"` takes one that fits), and what is known
-        for certain of rewards, ratios and model values.
+        The level and the method of the intervals, and what is known for certain of rewards, ratios and model values.
+        `offpolicy.intervals` lists the methods; `"auto"` chooses one that fits.
     baseline
         The constant of `dr-bsl`.
     cluster
-        A column that is constant in each episode, such as `"user"`, where episodes with the same value may depend on
-        each other: standard errors and intervals are then those of clusters (`offpolicy.logs.clusters`), and intervals
-        that need independent episodes are withheld. Each estimate costs one more scan, and memory grows with the
-        episodes.
+        A column that is constant in each episode, such as `"user"`, if episodes with the same value may depend on each
+        other. Standard errors and intervals are then computed by cluster (`offpolicy.logs.clusters`), and intervals
+        that need independent episodes are withheld. Each estimate costs one more scan, and memory grows with the number
+        of episodes.
     map
-        Runs the parts of the scan elsewhere: `executor.map`, or anything that works like it. Intervals that are made of
-        the values of single trajectories use it again when they are first asked for; those that need weights or rewards
-        by step (`likelihood`; of `wis`, `step-wis` and `wdr` the bootstrap, and `t` and `t-skew` up to a million steps)
-        read the log here.
+        A function that runs the parts of the scan elsewhere: `executor.map`, or anything that works like it. Intervals
+        that use the values of single trajectories call it again when they are first asked for. Intervals that need
+        weights or rewards by step read the log in this process: `likelihood`, and for `wis`, `step-wis` and `wdr` also
+        the bootstrap, and `t` and `t-skew` up to a million steps.
     progress
-        Called with the rows done so far and those of the log (None if not known). Where the log is read twice, a row is
-        half done after the first time.
+        A function that is called with the number of rows done and the number of rows of the log (None if not known).
+        Where the log is read twice, a row is half done after the first time.
     threads
-        None for all cores.
+        The number of threads; None for all cores.
     density
-        Probabilities are densities, which may exceed 1.
+        True if the probabilities are densities, which may exceed 1.
     order, dedupe
-        `order="any"` sorts the log first; `dedupe="identical"` sorts it too and drops rows that are there twice. Both
-        use Polars, whose threads a fork does not copy: start processes by "spawn" or "forkserver".
+        `order="any"` sorts the log first; `dedupe="identical"` sorts it too, and drops repeated rows. Both use Polars,
+        whose threads a fork does not copy: start processes by "spawn" or "forkserver".
     truncation
         `"as-terminal"` takes episodes that were cut off as ended; `"bootstrap"` adds what the model expects of their
         later steps, and needs `q_hat` and `r_hat`; `"reduce-horizon"` evaluates the first steps that all of them have.
     batch_rows
-        Rows a batch where the log is streamed.
+        The number of rows per batch where the log is streamed.
     passes
-        1 to read the log once only, without `magic` and without the standard errors of `step-wis` and `wdr`; `dr-bsl`
-        then needs `horizon`, and no weighted estimate is called reliable.
+        1 to read the log only once. Then `magic`, `is-truncated` and the standard errors of `step-wis` and `wdr` are
+        not available, `dr-bsl` needs `horizon`, and no weighted estimate is called reliable.
     diagnostics
-        False for the effective sample size alone, a little faster: the verdict then rests on less.
+        False to compute no diagnostics beyond the effective sample size. This is a little faster, and the verdict then
+        rests on less.
     paired
         True to compare each policy with the logged one, trajectory by trajectory, in the same scan:
         `ev.difference("target", "behavior", estimator="dr")`.
     continuing
-        True where the task goes on after H steps, and its whole value is wanted: `horizon_bias` of the result is the
-        range of what later rewards add, γ^H r / (1 − γ) with r in `bounds.reward`. It needs both, and γ < 1.
+        True if the task goes on after H steps, and its whole value is wanted. `horizon_bias` of the result is then the
+        range of what later rewards add, γ^H r / (1 − γ) with r in `bounds.reward`. This needs `bounds` and γ < 1.
     memory
-        Bytes that may be taken for what grows with the log, as a number or a text such as `"2GB"`; None for half of
-        what is available. A log that needs more is refused with `MemoryLimitError`, which says how much. A step of the
-        longest episode takes 33 bytes for each sum over episodes (seven sums for all estimators of a policy with
-        diagnostics), once in each thread, and up to 144 more for each policy when the log has been read; an episode
-        takes 28 bytes, and none where its id follows the one before; ids beyond half of the limit go to temporary
-        files. Batches that are being read, and what Polars takes, come on top.
+        The limit in bytes for what grows with the log, as a number or a text such as `"2GB"`; None for half of what is
+        available. A log that needs more is refused with `MemoryLimitError`, which says how much it needs. Each step of
+        the longest episode takes 33 bytes per sum over episodes (seven sums for all estimators of a policy with
+        diagnostics) in each thread, and up to 144 bytes more per policy when the log has been read. An episode takes
+        28 bytes, or none if its id follows the one before. Ids beyond half of the limit go to temporary files. Batches
+        that are being read, and the memory of Polars, come on top.
 
     Examples
     --------
@@ -203,7 +205,7 @@ def evaluate(
 
 @dataclass
 class Story:
-    """What a result tells beside its numbers: repairs of the log, and notes."""
+    """What a result reports beside its numbers: repairs of the log, and notes."""
 
     repairs: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -211,7 +213,7 @@ class Story:
 
 @dataclass(frozen=True)
 class Opened:
-    """A log, its columns as they were named, and all that could be computed of it."""
+    """A log with its columns as the user named them, and a plan of all that could be computed from it."""
 
     source: Source
     columns: Columns
@@ -221,13 +223,13 @@ class Opened:
 
 @dataclass(frozen=True)
 class Read:
-    """What the first pass has read: the sums of the log, and the plan and the log to go on with."""
+    """The result of the first pass: the sums of the log, and the plan and the log for the next pass."""
 
     scanner: Scanner
     plan: Plan
     whole: _core.Whole
     clusters: Clusters | None
-    #: What was taken for rewards that truncated episodes lack.
+    #: Words for what replaced the missing rewards of truncated episodes.
     taken: str | None = None
 
 
@@ -246,14 +248,14 @@ def _open(log: Any, options: Options) -> Opened:
 
 
 def _plan(opened: Opened, options: Options, story: Story) -> Plan:
-    """Return what is computed of the log, which is less where it is read only once."""
+    """Return the plan of what is computed, which is less where the log is read only once."""
     if not options.explicit:
         story.notes += left_out(opened.plan)
     return for_one_pass(opened.plan, options.explicit, story.notes) if options.passes == 1 else opened.plan
 
 
 def _prepare(opened: Opened, plan: Plan, options: Options, story: Story) -> Source:
-    """Write ratios of log-probabilities beside the log, and sort it, where that is needed."""
+    """Write the ratios of log-probabilities beside the log and sort it, where that is needed."""
     source = opened.source
     if opened.log_ratios is not None:
         names = [*plan.names(), *_beside(source, plan, options.cluster)]
@@ -287,7 +289,7 @@ def _scanner(source: Source, plan: Plan, options: Options) -> Scanner:
 
 
 def _mend(read: Read, options: Options, story: Story) -> Read:
-    """Complete or shorten episodes that were cut off, and read the log as it then is."""
+    """Treat truncated episodes as `truncation` says, and read the log again if that changed it."""
     whole, plan, source = read.whole, read.plan, read.scanner.source
     if not (options.truncation and whole.truncated):
         return read
@@ -305,7 +307,10 @@ def _mend(read: Read, options: Options, story: Story) -> Read:
 
 
 def _without_dead_policies(read: Read, story: Story) -> Read:
-    """Nobody asked for the weighted estimators by name: a policy that has none keeps the others."""
+    """Drop the weighted estimators of every policy whose weights are all zero at some step, and read the log again.
+
+    This is done only where the user did not ask for them by name.
+    """
     while (dead := read.whole.without_weight) is not None:
         story.notes.append(str(NoWeightError(*dead)).partition(", for the target")[0])
         plan = read.plan.without(dead[0], named(lambda about: about.weighted))
@@ -314,7 +319,7 @@ def _without_dead_policies(read: Read, story: Story) -> Read:
 
 
 def _second_pass(read: Read, options: Options) -> _core.Outcome:
-    """Read the log again where standard errors need the normalisers first, and make numbers of all sums."""
+    """Read the log again where standard errors need the normalisers first, and turn all sums into numbers."""
     if (dead := read.whole.without_weight) is not None:
         raise NoWeightError(*dead)
     second = None
@@ -326,7 +331,7 @@ def _second_pass(read: Read, options: Options) -> _core.Outcome:
 def _build(
     outcome: _core.Outcome, read: Read, opened: Opened, options: Options, story: Story
 ) -> tuple[tuple[Estimate, ...], Samples, Range | None]:
-    """Return the estimates with all that their intervals need, and the range of what follows after the horizon."""
+    """Return the estimates, the samples that their intervals need, and the range of rewards after the horizon."""
     scanner, plan, estimated = read.scanner, read.plan, opened.plan.estimated
     samples = Samples(
         scanner.again,
@@ -379,7 +384,7 @@ def _goes_on(horizon: int, least: float, most: float) -> str:
 def _paired(
     estimates: Sequence[Estimate], outcome: _core.Outcome, names: Sequence[str]
 ) -> dict[tuple[str, str], Difference]:
-    """Return the difference of each target policy's estimates from the mean return, by policy and estimator."""
+    """Return the differences of the target policies' estimates from the mean return, by policy and estimator."""
     rows = {(names[row.policy], row.estimator): row for row in outcome.estimates}
     own = rows[BEHAVIOR, RETURNS].std_error
     error = None if own is None else own.value
@@ -388,27 +393,30 @@ def _paired(
 
 
 def _beside(source: Source, plan: Plan, cluster: str | None) -> list[str]:
-    """Columns that standard errors need beside those that a scan reads, as far as the log has them."""
+    """Return the columns that standard errors need beside those that a scan reads, as far as the log has them."""
     scored = [SCORE, plan.columns.action] if plan.estimated and SCORE in source.columns else []
     identities = [name for name in source.columns if SOMEBODY.fullmatch(name)] if cluster is None else [cluster]
     return [name for name in scored + identities if name in source.columns]
 
 
 def _about_clusters(source: Source, plan: Plan, clusters: Clusters | None, passes: int) -> list[str]:
-    """Say how many clusters there are, or that there might be some; a log to be read once is not read for that."""
+    """Return notes on how many clusters there are, or on columns that might be clusters.
+
+    The second kind is left out if the log may be read only once.
+    """
     if clusters is not None:
         return [clusters.note()]
     return [] if passes == 1 else hints(source, plan.columns)
 
 
 class NoWeightError(OffPolicyError):
-    """A policy whose weights are all zero at some step, so that nothing can be divided by their sum."""
+    """An error for a policy whose weights are all zero at some step, so that their sum cannot be a divisor."""
 
     kind = no_weight.id
     remedy = no_weight.remedy
 
     def __init__(self, policy: str, step: int) -> None:
-        """Names the policy, and the step from 1."""
+        """Name the policy, and the step counted from 1."""
         self.policy, self.step = policy, step
         *others, last = named(lambda about: about.weighted)
         undefined = f"{', '.join(others)} and {last}"

@@ -1,10 +1,10 @@
-"""The memory that an evaluation may take: how it is written, and what there is.
+"""The limit on the memory of an evaluation: how a user writes it, and its default.
 
-What grows with a log is counted before it is taken: some hundred bytes for each step of the longest episode and each
-policy, and 28 bytes for each episode whose id does not follow the one before. From half of the limit on such ids are
-written to files without a name in the system's place for temporary ones (`TMPDIR`), which go with the process however
-it ends; a state that travels through `map=` holds its ids whole. The default limit is half of what the system can still
-give, whatever limits it: the machine, the control group of a container, or `ulimit -v`.
+Memory that grows with the log is counted before it is taken: some hundred bytes for each step of the longest episode
+and each policy, and 28 bytes for each episode whose id does not follow the one before. Once half of the limit is used,
+such ids are written to unnamed files in the system's folder for temporary files (`TMPDIR`), which vanish with the
+process however it ends. A state that travels through `map=` holds all of its ids. The default limit is half of the
+memory that the machine, the control group of a container and `ulimit -v` still allow.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from offpolicy.errors import MemoryLimitError
 from offpolicy.errors.kinds.of_arguments import wrong_object
 from offpolicy.errors.kinds.of_evaluation import memory_for_episodes, memory_for_steps
 
-#: Memory of an episode whose id does not follow the one before.
+#: The bytes that an episode takes if its id does not follow the one before.
 ID_BYTES = 28
-#: Of the memory that is available, the default takes one part in so many.
+#: The default limit is the available memory divided by this number.
 SHARE = 2
 _UNITS = {"": 1, "b": 1}
 _UNITS |= {f"{letter}b": 1000**power for power, letter in enumerate("kmgt", start=1)}
@@ -32,7 +32,7 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
 
 
 def limit(memory: Any) -> int:
-    """Return bytes: of a number of them, of a text such as "2GB", or of None for half of what is available.
+    """Return a limit in bytes from a number, a text such as "2GB", or None for half of what is available.
 
     >>> limit("2GB"), limit("1.5 MiB"), limit(1000), limit(None) > 0
     (2000000000, 1572864, 1000, True)
@@ -64,7 +64,7 @@ def available() -> int:
 
 
 def _limits() -> Iterator[int]:
-    """What the machine has, and what control group and process are allowed, as far as the system tells."""
+    """Yield what the machine has left, and what its control group and process limits allow, where these are known."""
     status = _numbers("/proc/meminfo")
     if "MemAvailable" in status:
         yield status["MemAvailable"] * 1024
@@ -95,7 +95,7 @@ def _text(path: str) -> str:
 
 
 def memory_limit(needed: int, limit: int, steps: int, episodes: int) -> MemoryLimitError:
-    """Return the error of a log that needs more memory than may be taken, for its steps or for its episodes."""
+    """Return the error for a log that needs more memory than the limit, for its steps or for its episodes."""
     sizes = {"needed": _size(needed), "limit": _size(limit)}
     if 2 * ID_BYTES * episodes > needed:
         error = memory_for_episodes(**sizes, episodes=f"{episodes:,}")
@@ -106,7 +106,7 @@ def memory_limit(needed: int, limit: int, steps: int, episodes: int) -> MemoryLi
 
 
 def _size(number: int) -> str:
-    """Return bytes in a unit that is easy to read.
+    """Return a number of bytes as text in a unit that is easy to read.
 
     >>> _size(999), _size(12_345_678)
     ('999 B', '12.3 MB')

@@ -24,7 +24,7 @@ ProgressFunction: TypeAlias = Callable[[int, int | None], None]
 
 @dataclass(frozen=True)
 class Options:
-    """What `evaluate` was asked for; see there."""
+    """The arguments of `evaluate`, whose docstring describes them."""
 
     discount: float
     estimators: Sequence[str] | None
@@ -49,12 +49,13 @@ class Options:
     paired: bool
     continuing: bool
     memory: int | str | None
-    #: Threads that read, and bytes that may be taken.
+    #: The number of threads that read the log.
     readers: int = field(init=False)
+    #: The limit of memory in bytes.
     most_bytes: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Refuse what no evaluation can be asked for; take numbers and flags of any library."""
+        """Refuse arguments that are not valid, and convert numbers and flags of any library."""
         intervals.check(self.interval, self.confidence)
         scalars.choice("order", self.order, ("sorted", "any"))
         scalars.choice("dedupe", self.dedupe, (None, "identical"))
@@ -85,16 +86,16 @@ class Options:
 
     @cached_property
     def settings(self) -> Settings:
-        """The numbers of the evaluation."""
+        """Return the numbers of the evaluation."""
         return Settings(self.discount, self.horizon, self.baseline, self.density, self.truncation)
 
     @property
     def explicit(self) -> bool:
-        """True where estimators were asked for by name, so that none of them is left out silently."""
+        """Return True if estimators were asked for by name, so that none of them may be left out silently."""
         return self.estimators is not None
 
     def record(self, estimators: Sequence[str], columns: Columns, estimated: bool) -> dict[str, Any]:
-        """Return what a result says that it was asked for, ready for JSON."""
+        """Return the arguments as a result records them, ready for JSON."""
         policies = None if self.policies is None else {name: asdict(own) for name, own in self.policies.items()}
         return {
             "discount": self.discount,
@@ -120,7 +121,7 @@ class Options:
 
 
 def check_continuing(continuing: bool, discount: float, bounds: Bounds | None) -> None:
-    """Refuse to bound what follows after the horizon without a discount below 1 and a range of rewards."""
+    """Refuse a task that goes on after the horizon if the discount is 1 or no range of rewards is given."""
     if continuing and discount >= 1:
         raise continuing_discount(discount=f"{discount:g}")
     if continuing and bounds is None:
@@ -128,7 +129,7 @@ def check_continuing(continuing: bool, discount: float, bounds: Bounds | None) -
 
 
 def check_paired(paired: bool, cluster: str | None, truncation: str | None) -> None:
-    """Refuse differences from the logged policy where their errors would not be known."""
+    """Refuse differences from the logged policy whose standard errors would not be known."""
     if paired and truncation == "bootstrap":
         raise not_together(
             what=words.switched_on("paired"),
@@ -144,7 +145,7 @@ def check_paired(paired: bool, cluster: str | None, truncation: str | None) -> N
 
 
 def check_types(columns: Any, policies: Any, bounds: Any = None) -> None:
-    """Refuse what is none of our objects where one is needed."""
+    """Refuse arguments that are not of the types `Columns`, `PolicyColumns` and `Bounds`."""
     if columns is not None:
         scalars.instance("columns", columns, Columns, "Columns(reward=..., ...)")
     if policies is not None:
@@ -158,7 +159,7 @@ def check_types(columns: Any, policies: Any, bounds: Any = None) -> None:
 
 
 def check_cluster(cluster: Any, passes: int = 2) -> None:
-    """Refuses what is no name, and a single reading."""
+    """Refuse a cluster that is not the name of a column, or that comes with a single pass."""
     if cluster is not None and not isinstance(cluster, str):
         raise wrong_object(
             argument=words.argument("cluster"), expected="the name of a column", found=scalars.shown(cluster)

@@ -1,4 +1,4 @@
-"""Passes over one log, here or through `map=`, with all that is wrong as an error and progress told."""
+"""Passes over one log, in this process or through `map=`, with progress reports and errors for bad logs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from offpolicy.logs.tasks import add_states, run_task
 
 
 class Scanner:
-    """Reads one log as often as an evaluation needs, here or through `map=`."""
+    """A reader of one log, which makes as many passes as an evaluation needs, in this process or through `map=`."""
 
     def __init__(
         self,
@@ -33,16 +33,16 @@ class Scanner:
         plan: Plan,
         passes: int = 2,
     ) -> None:
-        """Keeps the log and the ways to read it."""
+        """Keep the log and the settings for reading it."""
         self.source, self.threads, self.batch_rows, self.map = source, threads, batch_rows, map_function
         self.progress = progress
         second = passes == 2 and any(policy.estimators for policy in plan.second().policies)
         self.readings, self.done, self.told = (2 if second else 1), 0, 0
         self.crossing = Crossing()
-        self.reading: Reading | None = None  # what the first pass has read
+        self.reading: Reading | None = None  # what the first pass read, to compare later passes with
 
     def scan(self, plan: Plan, pass_: _core.Pass, normalisers: _core.Normalisers | None = None) -> _core.Whole:
-        """One pass; raises `BadLogError` with all that is wrong."""
+        """Make one pass, and raise `BadLogError` with everything that is wrong with the log."""
         again = self.reading is not None
         whole = self.read(plan, pass_, normalisers)
         findings = Findings.of(whole, self.source, plan)
@@ -57,14 +57,14 @@ class Scanner:
         return whole
 
     def again(self, plan: Plan, pass_: _core.Pass, normalisers: _core.Normalisers | None = None) -> _core.Whole:
-        """One more pass after the evaluation is done, of which no progress is told."""
+        """Make one more pass after the evaluation is done, without reporting progress."""
         self.progress = None
         return self.scan(plan, pass_, normalisers)
 
     def read(self, plan: Plan, pass_: _core.Pass, normalisers: _core.Normalisers | None = None) -> _core.Whole:
-        """One pass, whatever it finds; one more where episodes are found to cross files.
+        """Make one pass whatever it finds, and repeat it if it finds that episodes cross files.
 
-        A log that is not what an earlier pass has read is refused.
+        A log that has changed since an earlier pass is refused.
         """
         try:
             while True:
@@ -92,6 +92,8 @@ class Scanner:
         reading = Reading.of(whole)
         if self.reading is not None:
             self.reading.check(reading, self.source.name)
+        else:
+            self.source.check_complete(reading.rows)
         self.reading = self.reading or reading
         return whole
 
@@ -99,7 +101,7 @@ class Scanner:
         return None if self.progress is None else self._tell
 
     def _tell(self, rows: int) -> None:
-        """Tell how much of the log is done, all readings together: a row counts once, and the number never falls."""
+        """Report how many rows are done over all readings; each row counts once, and the number never falls."""
         if self.progress is not None:
             total = self.source.rows
             done = self.done + rows if total is None else min(total, (self.done + rows) // self.readings)
@@ -108,15 +110,15 @@ class Scanner:
 
 
 class Steady:
-    """A log that is read by others between two looks at it, and must not change meanwhile."""
+    """A log that other code reads between two checks, and that must not change meanwhile."""
 
     def __init__(self, source: Source, plan: Plan, threads: int | None) -> None:
-        """Look at the log for the first time; raises `BadLogError` with all that is wrong."""
+        """Read the log for the first time, and raise `BadLogError` with everything that is wrong with it."""
         self.scanner, self.plan = Scanner(source, threads or os.cpu_count() or 1, None, None, None, plan), plan
         self.scanner.scan(plan, _core.Pass.FIRST)
 
     def check(self) -> None:
-        """Refuse a log that has changed: files by what the system knows of them, a query by reading it once more."""
+        """Refuse a log that has changed, which files show by their metadata and a query only by reading it again."""
         source = self.scanner.source
         source.check_unchanged()
         if source.is_query:

@@ -1,4 +1,4 @@
-"""What the core is told to compute: columns as numbered slots, policies, estimators, for each pass over the log."""
+"""The plan of an evaluation: the columns, the policies and their estimators, from which the core's `Spec` is made."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from offpolicy.logs.crossing import Crossing
 
 BEHAVIOR = "behavior"
 TARGET = "target"
-#: The baseline of `dr-bsl` is a table over the horizon.
+#: The longest horizon that may be given; `dr-bsl` makes a table over it.
 LONGEST = 10_000_000
-#: What to do about truncated episodes.
+#: The ways to treat truncated episodes.
 TRUNCATIONS = ("as-terminal", "bootstrap", "reduce-horizon")
 
 
@@ -40,14 +40,14 @@ class Probabilities:
 
 @dataclass(frozen=True)
 class RatioColumn:
-    """A column of ratios as logged."""
+    """A column of logged ratios."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class MixedRatio:
-    """An earlier policy, and the share α of the behaviour policy that is mixed into it."""
+    """The ratio of a mixture: the policy `of`, into which the behaviour policy is mixed with the share α."""
 
     of: str
     alpha: float
@@ -65,10 +65,10 @@ class Policy:
     ratio: RatioForm | None
     models: dict[str, str]  # q_hat, v_hat, r_hat, transition_ratio -> column
     estimators: tuple[str, ...] = ()
-    lacks: str = ""  # what has to be there for a ratio, where there is none
+    lacks: str = ""  # words for the columns that are missing for a ratio
 
     def allows(self, estimator: str) -> bool:
-        """True where every column that the estimator needs is there."""
+        """Return True if the policy has every column that the estimator needs."""
         return all(
             self.ratio is not None if need == "ratio" else need in self.models for need in describe(estimator).needs
         )
@@ -76,7 +76,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Settings:
-    """The numbers of an evaluation."""
+    """The numbers of an evaluation, and how truncated episodes are treated."""
 
     discount: float = 1.0
     horizon: int | None = None
@@ -86,7 +86,7 @@ class Settings:
     problem_limit: int = 100
 
     def __post_init__(self) -> None:
-        """Take numbers of any library; refuse values outside their range."""
+        """Convert numbers of any library, and refuse values outside their range."""
         checked = {
             "discount": scalars.number("discount", self.discount, 0, 1, "between 0 and 1"),
             "horizon": scalars.size("horizon", self.horizon, LONGEST),
@@ -100,26 +100,26 @@ class Settings:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a scan computes."""
+    """The columns, settings, policies and estimators of an evaluation."""
 
     columns: Columns
     settings: Settings
     terminal: str | None
     truncated: str | None
     policies: tuple[Policy, ...]
-    mc: bool  # the behaviour policy's own value
+    mc: bool  # whether the value of the behaviour policy is estimated too
     check_only: bool = False
-    diagnostics: bool = False  # keep what tells whether weights can be trusted
-    paired: bool = False  # compare each policy with the behaviour policy, trajectory by trajectory
-    memory: int | None = None  # bytes that may be taken
-    extra: tuple[tuple[str, str], ...] = ()  # columns to check beyond those used, and their roles
-    crossing: Crossing = field(default_factory=Crossing)  # what is known of episodes that cross files
+    diagnostics: bool = False  # whether the sums for the diagnostics of the weights are kept
+    paired: bool = False  # whether each policy is compared with the behaviour policy, trajectory by trajectory
+    memory: int | None = None  # the limit of memory in bytes
+    extra: tuple[tuple[str, str], ...] = ()  # columns that are checked and not otherwise used, with their roles
+    crossing: Crossing = field(default_factory=Crossing)  # the episodes that are known to cross files
 
     @property
     def estimated(self) -> bool:
-        """True where weights are made of estimated behaviour probabilities."""
+        """Return True if the weights of some estimate use estimated behaviour probabilities."""
         from_probabilities: dict[str, bool] = {}
-        for policy in self.policies:  # a mixture comes after what it mixes
+        for policy in self.policies:  # a mixture comes after the policy that it mixes
             form = policy.ratio
             mixed = from_probabilities[form.of] if isinstance(form, MixedRatio) else isinstance(form, Probabilities)
             from_probabilities[policy.name] = mixed
@@ -130,21 +130,21 @@ class Plan:
 
     @property
     def policy_names(self) -> list[str]:
-        """All policies in the order of the core, the behaviour policy first."""
+        """Return the names of all policies in the order of the core, with the behaviour policy first."""
         return [BEHAVIOR, *(policy.name for policy in self.policies)]
 
     def second(self) -> Plan:
-        """The plan of the second pass: fewer estimators, hence fewer columns."""
+        """Return the plan of the second pass, which has fewer estimators and hence reads fewer columns."""
         return self.keeping({e for policy in self.policies for e in policy.estimators if self._works_again(e)})
 
     def _works_again(self, estimator: str) -> bool:
-        """True where an estimator needs the second pass: for its values, its error, or influence values."""
+        """Return True if an estimator needs the second pass for its values, its error or its influence values."""
         about = describe(estimator)
         unknown_horizon = about.needs_baseline and self.settings.horizon is None
         return about.passes > 1 or unknown_horizon or (about.weighted and (self.diagnostics or self.paired))
 
     def keeping(self, estimators: Collection[str], policy: str | None = None) -> Plan:
-        """The same policies with only these estimators, of one policy or of all; indices do not change."""
+        """Return the plan with only these estimators, of one policy or of all; all policies keep their indices."""
 
         def keep(target: Policy) -> Policy:
             wanted = policy in (None, target.name)
@@ -153,7 +153,7 @@ class Plan:
         return replace(self, policies=tuple(keep(target) for target in self.policies), mc=RETURNS in estimators)
 
     def without(self, policy: str, estimators: Collection[str]) -> Plan:
-        """The same plan less some estimators of one policy."""
+        """Return the plan without some estimators of one policy."""
 
         def drop(target: Policy) -> Policy:
             kept = tuple(e for e in target.estimators if target.name != policy or e not in estimators)
@@ -162,7 +162,7 @@ class Plan:
         return replace(self, policies=tuple(drop(target) for target in self.policies))
 
     def spec(self) -> _core.Spec:
-        """Return what the core is told: the columns that the chosen estimators read, and no others."""
+        """Return the plan as the core takes it, with the columns that the chosen estimators read and no others."""
         weights_returns = any(describe(e).weights_returns for policy in self.policies for e in policy.estimators)
         returns = [RETURNS] if self.mc or self.paired or weights_returns else []
         mixtures = (policy.ratio for policy in self.policies if policy.estimators)
@@ -193,12 +193,12 @@ class Plan:
         )
 
     def names(self) -> list[str]:
-        """All columns that a scan of this plan reads."""
+        """Return the names of all columns that a scan of this plan reads."""
         return self.spec().names
 
 
 def _policy_spec(policy: Policy, is_base: bool) -> _core.PolicySpec:
-    """Return a policy with the columns that its estimators read, or those of which others are mixtures."""
+    """Return a policy as the core takes it, with the columns that its estimators or its mixtures read."""
     needs = {need for e in policy.estimators for need in (*describe(e).needs, *describe(e).reads)}
     form = policy.ratio if is_base or "ratio" in needs else None
     models = {role: name for role, name in policy.models.items() if role in needs}
@@ -215,7 +215,7 @@ def _policy_spec(policy: Policy, is_base: bool) -> _core.PolicySpec:
 def find_policies(
     available: Collection[str], columns: Columns, policies: Mapping[str, PolicyColumns] | None
 ) -> tuple[Policy, ...]:
-    """The target policies with the columns that are there; without `policies` the one of the default columns."""
+    """Return the target policies with the columns that the log has; None stands for one policy in default columns."""
     behavior = columns.find("behavior_prob", available)
     roles = ("q_hat", "v_hat", "r_hat", "transition_ratio")
     if policies is None:
@@ -262,9 +262,9 @@ def lacking(
     target: str | None,
     naming: Callable[[str], Word],
 ) -> str:
-    """Return which of the two columns of a ratio are missing, what is there instead, and how to name them.
+    """Return words that say which columns of a ratio are missing, what the log has instead, and how to name them.
 
-    `naming` spells how the policy's own columns are named.
+    `naming` gives the spelling of the argument that names a column of the policy.
     """
     if behavior and target:
         return ""
@@ -283,7 +283,7 @@ def lacking(
 def choose_estimators(
     policies: Sequence[Policy], asked: Sequence[str] | None, baseline: float | None
 ) -> tuple[Policy, ...]:
-    """Gives each policy its estimators: those asked for, or all that its columns allow."""
+    """Give each policy its estimators: those that were asked for, or all that its columns allow."""
     for estimator in asked or ():
         need_baseline(estimator, baseline)
 
@@ -300,7 +300,7 @@ def choose_estimators(
 
 
 def need_baseline(estimator: str, baseline: float | None) -> None:
-    """Refuse an estimator that needs the constant of a guess where there is none."""
+    """Refuse an estimator that needs a baseline where none is given."""
     if baseline is None and describe(estimator).needs_baseline:
         raise needs_argument(
             who=f"estimator {estimator!r}", argument=words.argument("baseline"), why=", the constant c of its guess"
@@ -308,7 +308,7 @@ def need_baseline(estimator: str, baseline: float | None) -> None:
 
 
 def left_out(plan: Plan) -> list[str]:
-    """Says so where a log lacks the columns for any importance weight: that is seldom meant."""
+    """Return a note for each policy without the columns of an importance ratio, since that is seldom intended."""
     found: list[str] = []
     for policy in plan.policies:
         if policy.ratio is None and (policy.models or plan.mc):

@@ -1,4 +1,4 @@
-"""From what a log has, and what was asked for, to a plan."""
+"""The making of a plan from the columns of a log and the arguments of an evaluation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def make_plan(
     settings: Settings,
     estimators: Sequence[str] | None,
 ) -> Plan:
-    """What to compute, given what the log has."""
+    """Return the plan of what to compute from the columns that the log has."""
     if repeated := [name for name in available if available.count(name) > 1]:
         raise column_twice(what=f"more than one column {repeated[0]!r}")
     for role in ("episode", "step", "reward"):
@@ -40,14 +40,14 @@ def make_plan(
 
 
 def check_baseline(plan: Plan) -> None:
-    """Refuse a table over the horizon that memory does not hold: `dr-bsl` makes it before the log is read."""
+    """Refuse a baseline whose table over the horizon exceeds the memory, since it is made before the log is read."""
     horizon, asked = plan.settings.horizon, plan.settings.baseline is not None
     if asked and horizon is not None and plan.memory is not None and 8 * horizon > plan.memory:
         raise memory_limit(8 * horizon, plan.memory, horizon, 1)
 
 
 def for_one_pass(plan: Plan, explicit: bool, remarks: list[str]) -> Plan:
-    """Without what cannot be had of a single reading; what was asked for by name is refused."""
+    """Return the plan without estimators whose value needs a second pass, and refuse those asked for by name."""
     for estimator in dict.fromkeys(estimator for policy in plan.policies for estimator in policy.estimators):
         about = describe(estimator)
         if about.needs_baseline and plan.settings.horizon is None:

@@ -1,26 +1,27 @@
-"""What the estimation of π0 does to standard errors: ψ less its projection on the score of π̂0.
+"""The effect of estimating π0 on standard errors: influence values less their projection on the score of π̂0.
 
-With probabilities that were estimated by maximum likelihood, a weighted estimate has the influence values
+Where probabilities were estimated by maximum likelihood, a weighted estimate has the influence values
 
     x_i = ψ_i − E[ψ Sᵀ] J⁻¹ S_i,    S_i = Σ_t ∂ log π̂0(a_t|s_t)/∂θ,    J = E[Σ_t s_t s_tᵀ] = E[S Sᵀ]
 
-for E_θ[ψ(θ)] does not depend on θ where π1 does not, so that E[∂ψ/∂θ] = −E[ψ S]; the scores s_t of steps are
+because E_θ[ψ(θ)] does not depend on θ if π1 does not, so that E[∂ψ/∂θ] = −E[ψ S]. The scores s_t of steps are
 martingale differences, which gives both forms of J. For counts in cells z, J is known in closed form and the projection
 is
 
     Σ_t h(z_t, a_t),    h(z, a) = m(z, a) − Σ_b n(z, b)/n(z) m(z, b),    m(z, a) = Σ_i ψ_i n_i(z, a) / n(z, a)
 
-with n_i(z, a) the visits of trajectory i. For a logistic model `estimate_behavior` has divided s_t by the root of J,
-and the projection is b·S_i with b = Σ_i ψ_i S_i / n.
+where n_i(z, a) counts the visits of trajectory i. For a logistic model `estimate_behavior` has already divided s_t by
+the root of J, and the projection is b·S_i with b = Σ_i ψ_i S_i / n.
 
-An episode k is in the estimate of π0 for all folds but its own. Of n evaluated episodes, n_f are in fold f, whose
-probabilities are from N_f others; k then counts with w_k, and so it does if it is not evaluated itself:
+With folds, episode k contributes to the estimate of π0 for every fold but its own. If n_f of the n evaluated episodes
+are in fold f, whose probabilities were estimated from N_f other episodes, then k contributes with the weight w_k,
+whether it is evaluated itself or not:
 
     w_k = Σ_{f ≠ fold(k)} n_f/(n N_f),    x_i = ψ_i − n w_i projection_i,    SE² = s²(x)/n + τ² Σ_{k not evaluated} w_k²
 
-where τ² is the variance of the projection. For a whole log n w_i is about 1 and nothing is outside. An estimate of π0
-from the other part of a split makes the error larger: it is not of the trajectories that it is for. s² has n − 1 − p
-degrees of freedom for p parameters.
+where τ² is the variance of the projection. If the whole log is evaluated, n w_i is about 1 and the last sum is empty.
+If π0 was estimated from the other part of a split, the error becomes larger, since the estimate is independent of the
+evaluated trajectories. With p parameters, s² has n − 1 − p degrees of freedom.
 
 Henmi & Eguchi, "A paradox concerning nuisance parameters and projected estimating functions" (Biometrika 2004); Hanna,
 Niekum & Stone (ICML 2019).
@@ -41,32 +42,32 @@ from offpolicy.logs.columns import SCORE
 from offpolicy.logs.sources import Source
 from offpolicy.protocols import Floats
 
-#: Rows read at a time.
+#: The number of rows that are read at a time.
 ROWS = 1 << 20
-#: Scores have variance 1: sums of multiples of this are exact up to 2¹³.
+#: Scores have variance 1 and are rounded to multiples of this number, whose sums are exact up to 2¹³.
 UNIT = 2.0**-40
 LARGEST = 2.0**12
 FIT = ("fold", "others", "total")
 
 
 class UnaccountedError(Exception):
-    """Why standard errors take estimated probabilities as known."""
+    """The reason why standard errors take estimated probabilities as known."""
 
 
 @dataclass(frozen=True)
 class Projection:
-    """What is to be taken from influence values, (n, estimates), and how much of it of every trajectory."""
+    """The projection of influence values, of shape (n, estimates), and the share of it that each trajectory loses."""
 
     values: Floats
     shares: Floats  # n w_i, (n,)
-    outside: float  # Σ w_k² over episodes that are in the estimate of π0 and are not evaluated
+    outside: float  # Σ w_k² over the episodes that contribute to the estimate of π0 and are not evaluated
     parameters: int
     about: str
 
 
 @dataclass(frozen=True)
 class ScoredLog:
-    """A log with the column that `estimate_behavior` writes for this."""
+    """A log with the column of scores that `estimate_behavior` writes."""
 
     source: Source
     episode: str
@@ -74,7 +75,7 @@ class ScoredLog:
     steps: int
 
     def project(self, episodes: pl.Series, psi: Floats) -> Projection:
-        """Return the projection of influence values with the mean 0, (n, estimates), on the score of π̂0."""
+        """Return the projection of influence values on the score of π̂0; `psi` has mean 0 and shape (n, estimates)."""
         dtype = next(self.source.frames([SCORE], 1)).schema[SCORE]
         fields = {field.name: field.dtype for field in dtype.fields} if isinstance(dtype, pl.Struct) else {}
         if not {*FIT} < {*fields}:
@@ -99,7 +100,7 @@ class ScoredLog:
             yield frame.select(as_key(self.episode, frame.schema[self.episode]).alias("episode"), *chosen, *last)
 
     def _shares(self, episodes: pl.Series) -> tuple[Floats, float]:
-        """Return n w_i of every episode, and Σ w_k² of those that are not evaluated."""
+        """Return n w_i of every episode, and Σ w_k² over those that are not evaluated."""
         found = pl.concat(frame.unique() for frame in self._frames(*FIT)).unique()
         each = found.select(FIT).unique()
         if found.height != len(episodes) or each["total"].n_unique() > 1 or each["fold"].n_unique() < each.height:
@@ -107,13 +108,13 @@ class ScoredLog:
         n, total = len(episodes), int(each["total"][0])
         folds = found.group_by(FIT).agg(evaluated=pl.len()).sort("fold")
         here, others = folds["evaluated"].to_numpy(), folds["others"].to_numpy()
-        whole = others == total  # estimated from all episodes, its own too
+        whole = others == total  # probabilities were estimated from all episodes, including those of the fold
         size = np.where(whole, total, total - others)
         if (here > size).any() or (others < 1).any() or (whole.any() and len(whole) > 1):
             raise UnaccountedError("its probabilities are of fewer episodes than are evaluated")
         each_share = here / (n * others)
         weight = each_share.sum() - np.where(whole, 0.0, each_share)
-        away = total - size.sum()  # episodes of folds of which none is evaluated
+        away = total - size.sum()  # episodes of folds in which none is evaluated
         outside = float(((size - here) * weight**2).sum() + away * each_share.sum() ** 2)
         shares = folds.select("fold", share=pl.Series(n * weight))
         asked = pl.DataFrame({"episode": episodes.cast(found.schema["episode"])})
@@ -165,7 +166,7 @@ class ScoredLog:
 
 
 def _whole_numbers(x: Floats, addends: int) -> tuple[pl.DataFrame, list[float]]:
-    """Return whole numbers in two units, side by side, and the units of each column."""
+    """Return each column of x as two columns of whole numbers in different units, and the unit of each column."""
     parts = [in_units(column, addends) for column in x.T]
     columns = {f"x{2 * j + k}": whole for j, part in enumerate(parts) for k, (_, whole) in enumerate(part)}
     return pl.DataFrame(columns), [unit for part in parts for unit, _ in part]
@@ -178,7 +179,7 @@ def _numbers(sums: pl.DataFrame, units: list[float]) -> Floats:
 
 
 def _aligned(episodes: pl.Series, parts: Iterator[pl.DataFrame], units: list[float]) -> Floats:
-    """Return sums by episode, in the order of these, of whole numbers in two units or in one."""
+    """Return the sums by episode, in the order of `episodes`, of whole numbers in two units or in one."""
     found = pl.concat(parts).group_by("episode").sum()
     asked = pl.DataFrame({"episode": episodes.cast(found.schema["episode"])})
     joined = asked.join(found, on="episode", how="left", maintain_order="left").drop("episode")

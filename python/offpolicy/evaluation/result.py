@@ -36,7 +36,7 @@ from offpolicy.logs.trajectories import Samples
 
 @dataclass(frozen=True)
 class Evaluation:
-    """All estimates of one scan.
+    """The result of an evaluation: estimates, intervals, diagnostics and the verdict.
 
     >>> import offpolicy as op
     >>> ev = op.evaluate(op.demo_log(), discount=0.9, estimators=["step-is", "dr"])
@@ -58,16 +58,16 @@ class Evaluation:
     version: str
     samples: Samples = field(repr=False)
     paired: Mapping[tuple[str, str], Difference] | None = field(default=None, repr=False)
-    #: The least and the most that rewards after the horizon add to a value, where the task goes on.
+    #: The least and the most that rewards after the horizon can add to a value, where the task goes on.
     horizon_bias: Range | None = None
 
     def __str__(self) -> str:
-        """The verdict, the table and the notes."""
+        """Return the verdict, the table and the notes as text."""
         with pl.Config(tbl_cols=-1, tbl_rows=-1, tbl_width_chars=160, tbl_hide_dataframe_shape=True):
             return "\n".join([visible(str(self.verdict)), readable(self.table), *map(visible, self.notes)])
 
     def __getitem__(self, key: str | tuple[str, str]) -> Estimate:
-        """An estimate by estimator, or by policy and estimator."""
+        """Return the estimate of an estimator, or of a policy and an estimator."""
         asked = (None, key) if isinstance(key, str) else key
         if not (isinstance(asked, tuple) and len(asked) == 2 and all(isinstance(x, str | None) for x in asked)):
             raise ask_for_an_estimate(found=shown(key))
@@ -75,7 +75,7 @@ class Evaluation:
         return self._find(policy, estimator, "ev[{policy!r}, {estimator!r}]")
 
     def _find(self, policy: str | None, estimator: str, call: str) -> Estimate:
-        """Return an estimate; where several policies have it, say what to call."""
+        """Return an estimate, or raise an error that shows the right call if several policies have it."""
         found = [e for e in self.estimates if e.estimator == estimator and policy in (None, e.policy)]
         if len(found) == 1:
             return found[0]
@@ -90,11 +90,11 @@ class Evaluation:
 
     @property
     def clusters(self) -> int | None:
-        """How many clusters the episodes come in; None where they are taken as independent."""
+        """Return the number of clusters that the episodes come in, or None where they are taken as independent."""
         return None if self.samples.clusters is None else self.samples.clusters.count
 
     def difference(self, policy: str, against: str = BEHAVIOR, *, estimator: str) -> Difference:
-        """How much more a policy earns than `against`, which must be "behavior", the logged policy.
+        """Return how much more a policy earns than `against`, which must be "behavior", the logged policy.
 
         >>> import offpolicy as op
         >>> ev = op.evaluate(op.demo_log(), discount=0.9, estimators=["step-is"], paired=True)
@@ -113,7 +113,7 @@ class Evaluation:
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """One row an estimate."""
+        """Return a table with one row per estimate."""
         numbers = ("value", "std_error", "low", "high")
         schema = {
             "policy": pl.String,
@@ -128,12 +128,12 @@ class Evaluation:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the weights can carry these estimates; of several policies the worst."""
+        """Return the verdict on the evaluation, which is the worst of those on its policies."""
         return worst(self.verdicts)
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """The verdict on each target policy: that on its best estimate."""
+        """Return the verdict on each target policy, which is that on its best estimate."""
         found = []
         for policy in self.diagnostics["policy"]:
             own = [estimate for estimate in self.estimates if estimate.policy == policy]
@@ -143,7 +143,7 @@ class Evaluation:
         return found
 
     def verdict_on(self, estimate: Estimate) -> Verdict:
-        """Whether one estimate can be trusted.
+        """Return the verdict on one estimate.
 
         >>> import offpolicy as op
         >>> ev = op.evaluate(op.demo_log(), discount=0.9)
@@ -161,24 +161,24 @@ class Evaluation:
 
     @cached_property
     def _weights(self) -> dict[str, tuple[Verdict, dict[str, Any]]]:
-        """The verdict on the weights of each target policy, and its row of the diagnostics."""
+        """Return the verdict on the weights of each target policy, with its row of the diagnostics."""
         rows = self.diagnostics.iter_rows(named=True)
         return {row["policy"]: (judge(row, self.episodes), row) for row in rows}
 
     @cached_property
     def _shares(self) -> dict[tuple[str, str], tuple[float | None, float | None]]:
-        """The share of one trajectory in the variance of each estimate, and the skewness."""
+        """Return the largest share of one trajectory in the variance of each estimate, and the skewness."""
         rows = self.leverage.select("policy", "estimator", "concentration", "skewness").iter_rows()
         return {(policy, estimator): (share, skewness) for policy, estimator, share, skewness in rows}
 
     @property
     def diagnostics(self) -> pl.DataFrame:
-        """What tells whether the weights can be trusted, a row a target policy; see `offpolicy.diagnostics`."""
+        """Return the table of `offpolicy.diagnostics` on the weights, with one row per target policy."""
         return self.details.policies
 
     @property
     def by_step(self) -> pl.DataFrame:
-        """Effective sample size, mean weight and mean ratio of every step of each target policy.
+        """Return the effective sample size, mean weight and mean ratio at every step of each target policy.
 
         >>> import offpolicy as op
         >>> op.evaluate(op.demo_log(), discount=0.9).by_step.columns
@@ -188,16 +188,18 @@ class Evaluation:
 
     @property
     def leverage(self) -> pl.DataFrame:
-        """How each estimate moves without the trajectories that weigh most, and with their weights capped."""
+        """Return how each estimate moves without the trajectories of largest weight, and with their weights capped."""
         return self.details.leverage
 
     @property
     def lengths(self) -> pl.DataFrame:
-        """How many episodes have which length."""
+        """Return the number of episodes of each length."""
         return self.details.lengths
 
     def values(self, estimator: str, policy: str | None = None) -> pl.DataFrame:
-        """Per-trajectory values, from another scan: columns `episode` and `value`; their mean is the estimate.
+        """Return the value of every trajectory in the columns `episode` and `value`; their mean is the estimate.
+
+        This reads the log once more.
 
         >>> import offpolicy as op
         >>> ev = op.evaluate(op.demo_log(episodes=3), discount=0.9, estimators=["step-is"])
@@ -219,7 +221,7 @@ class Evaluation:
         return figures.draw(self, kind)
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole result with its provenance, ready for JSON.
+        """Return the whole result with its provenance, ready for JSON.
 
         >>> import offpolicy as op
         >>> sorted(op.evaluate(op.demo_log(episodes=10)).to_dict())[:4]
@@ -268,7 +270,7 @@ def build(
     settings: IntervalSettings,
     samples: Samples,
 ) -> tuple[tuple[Estimate, ...], list[str]]:
-    """Estimates and notes from what the core found."""
+    """Return the estimates that the core found, and notes on those that f64 cannot hold."""
     episodes, weights_of, notes, estimates = outcome.episodes, outcome.weights, [], []
     for row in outcome.estimates:
         policy, estimator = policies[row.policy], row.estimator
@@ -309,5 +311,5 @@ def build(
 
 
 def _std_error(error: _core.Number) -> float | None:
-    """A standard error below the range of f64 is 0; one above it is none."""
+    """Return a standard error as f64: 0 if it is below the range of f64, None if it is above."""
     return 0.0 if error.value is None and (error.log10 or 0.0) < 0 else error.value

@@ -1,11 +1,11 @@
-"""Standard errors of trajectories that come in clusters, and of weights with estimated probabilities.
+"""Standard errors for episodes that come in clusters, and for weights with estimated probabilities.
 
     SE² = G/(G − 1) · (n − 1)/(n − 1 − p) · Σ_g (Σ_{i in g} (x_i − x̄))² / n²  +  what is outside the log
 
-x_i is the influence value of trajectory i, less its projection on the score of π̂0 where that has p parameters (see
-`offpolicy.evaluation.propensity_score`); g goes over clusters, or over trajectories where G = n (see
-`offpolicy.logs.clusters`). Each estimate costs one more scan for its influence values, and estimated probabilities
-three readings of what they were made of.
+The sum is over G clusters g (`offpolicy.logs.clusters`), or over single trajectories with G = n. x_i is the influence
+value of trajectory i. Where π̂0 was estimated with p parameters, its projection on the score of π̂0 is subtracted, and
+episodes that are not evaluated themselves add the last term (`offpolicy.evaluation.propensity_score`). The influence
+values of an estimate take one more scan, and estimated probabilities take three more readings of the score.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ from offpolicy.logs.columns import ESTIMATED, SCORE
 from offpolicy.logs.trajectories import Samples
 from offpolicy.protocols import Floats
 
-#: Trajectories, or clusters, for each parameter of π̂0, from which on standard errors account for it.
+#: The number of trajectories or clusters per parameter of π̂0 from which on standard errors account for its estimation.
 FOR_EACH_PARAMETER = 10
-#: Share of a standard error that must be left of it. Where less is left, terms of second order decide, which the
-#: formula leaves out: 95% intervals covered 80% where rewards follow from cell and action. The larger error is kept.
+#: The least share of a standard error that may remain after the projection. Where less remains, terms of second order
+#: decide, which the formula leaves out: 95% intervals covered 80% where cell and action determine the reward. The
+#: larger error is then kept.
 LEAST_LEFT = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """The influence values of one estimate with the mean 0, in units of a power of 2 that brings them below 1."""
+    """The influence values of one estimate, with mean 0 and divided by a power of 2 that brings them below 1."""
 
     episodes: pl.Series
     values: Floats
@@ -46,7 +47,7 @@ class Influence:
 
     @classmethod
     def of(cls, samples: Samples, estimate: Estimate) -> Influence:
-        """Read them from the log."""
+        """Read the influence values of an estimate from the log."""
         found = samples.influence(estimate.policy, estimate.estimator)
         psi = found["value"].to_numpy()
         exponent = int(np.frexp(np.abs(psi).max())[1])
@@ -55,7 +56,7 @@ class Influence:
 
 
 def by_cluster(estimates: Sequence[Estimate], samples: Samples) -> tuple[Estimate, ...]:
-    """Give every estimate the standard error of its clusters, or the reason why it has none."""
+    """Return every estimate with its standard error by cluster, or with the reason why it has none."""
     return tuple(_by_cluster(estimate, samples) for estimate in estimates)
 
 
@@ -77,7 +78,7 @@ def _by_cluster(estimate: Estimate, samples: Samples) -> Estimate:
 def with_estimated_behavior(
     estimates: Sequence[Estimate], samples: Samples, log: ScoredLog | None, passes: int
 ) -> tuple[tuple[Estimate, ...], str]:
-    """Let standard errors account for the estimation of π0 where they can, and say whether they do."""
+    """Return the estimates with standard errors that account for the estimation of π0 if possible, and a note on it."""
     with_error = [e for e in estimates if e.std_error is not None and not describe(e.estimator).blended]
     weighted = [e for e in with_error if _scored(e, samples)]
     start = f"the behaviour probabilities were estimated (column {ESTIMATED!r})"
@@ -114,7 +115,7 @@ def with_estimated_behavior(
 
 
 def scored_log(plan: Plan, samples: Samples, steps: int) -> ScoredLog | None:
-    """Return the log with what `estimate_behavior` wrote beside its estimates, if it has it still."""
+    """Return the log with the scores that `estimate_behavior` wrote, or None if it has them no longer."""
     source = samples.source
     if SCORE not in source.columns:
         return None
@@ -122,13 +123,13 @@ def scored_log(plan: Plan, samples: Samples, steps: int) -> ScoredLog | None:
 
 
 def _scored(estimate: Estimate, samples: Samples) -> bool:
-    """Whether the weights of an estimate are probabilities over those estimated, and no mixture with these."""
+    """Return True if the weights are quotients of target and estimated probabilities, and not those of a mixture."""
     plain = not describe(estimate.estimator).uses_weights or _of_itself(estimate, samples)
     return not plain and isinstance(_ratio(estimate, samples), Probabilities)
 
 
 def _of_itself(estimate: Estimate, samples: Samples) -> bool:
-    """Whether the estimate is of the behaviour policy, estimated or not: all weights are 1."""
+    """Return True if the estimate is of the behaviour policy, estimated or not, so that all weights are 1."""
     form = _ratio(estimate, samples)
     return estimate.policy == BEHAVIOR or (isinstance(form, Probabilities) and form.target == ESTIMATED)
 

@@ -1,35 +1,36 @@
-"""Whether an estimate can be trusted, with the rule that decided and what to do next; the worst rule counts.
+"""Rules that decide whether an estimate can be trusted, and what to do next. The worst finding of all rules counts.
 
-Of the weights c_H of a policy over n episodes (`offpolicy.diagnostics` has what the rules read), with m the smaller of
-their effective sample size ESS = (Σc)²/Σc² and of that which the ratios of single steps predict, and c̄ their mean:
+The first rules judge the weights c_H of a policy over n episodes, from the table of `offpolicy.diagnostics`. Their mean
+is c̄, and m is the smaller of two effective sample sizes: ESS = (Σc)²/Σc² of the weights, and the one that the ratios of
+single steps predict.
 
-    unusable   m below 10: too few episodes for so different a policy
-               |c̄ − 1| > 0.1 and > 5 errors of c̄, also of the predicted one: wrong propensities, or actions of the
-               target policy that the log never shows; no number of episodes helps
-    fragile    m below 30, unless the weights are nearly equal (m at least 0.9 n) and n is at least 20
-               of products of several ratios, a predicted γ²/n = n²/ESS³ above 1, or above ¼ for is and wis, which
-               weight all rewards by them: most logs lack the weights that matter most, whatever this one shows
-               an ESS of more than 1.5 times the predicted one: the log lacks large weights
-               |c̄ − 1| > 0.001, which rounded probabilities may cause, and > 2.5 errors of c̄
-               an e-value above 1000 against the logged probabilities
+    unusable   The number m is below 10: the log has too few episodes for so different a policy.
+               |c̄ − 1| is above 0.1 and above 5 standard errors of c̄, observed and predicted: propensities are wrong,
+               or the target policy takes actions that the log never shows. No number of episodes helps.
+    fragile    The number m is below 30, unless the weights are nearly equal (m is at least 0.9 n) and n is at least 20.
+               Products of several ratios have a predicted γ²/n = n²/ESS³ above 1, or above ¼ for estimators such as is
+               and wis, which weight all rewards by them: most logs lack the weights that matter most, whatever this
+               one shows.
+               ESS is more than 1.5 times the predicted one: the log lacks large weights.
+               |c̄ − 1| is above 0.001, which rounded probabilities may cause, and above 2.5 standard errors of c̄.
+               The e-value against the logged probabilities is at least 1000.
 
-where c̄ √(1/ESS − 1/n) is the error of c̄, and the predicted one has m and 1 in the place of ESS and c̄. Of an estimate,
-with the skewness γ of what the trajectories add to it:
+The observed standard error of c̄ is c̄ √(1/ESS − 1/n), and the predicted one is √(1/m − 1/n). Further rules judge one
+estimate, where γ is the skewness of what the trajectories add to it:
 
-    fragile    one trajectory has more than 30% of its variance, or more than 8% and γ²/n > 0.02: a t interval of values
-               that lean to one side covers less than it says, by γ²/(4n) or so (Hall 1992), those of a symmetric tail
-               do not
-               the weights have no variance, k̂ > ½, and one trajectory has more than 5%
-               how much one trajectory has is not known, or no two differ, so that nothing tells the error
-               the rewards that truncated episodes lack can move it by more than ½ of its standard error, where 95%
-               intervals cover 92%; by more than 10 of them it is unusable
-               the task goes on after the horizon, and later rewards can add more than ½ of its standard error
-               dr and wdr: the control variate is more than 5 of its errors, and more than rounding, from 0, so that
-               v_hat does not belong to q_hat
-               nothing in the log can tell its bias: it uses no weights, blends a model in as magic does, or takes a
-               model's transitions for the true ones as dr-v2 does without P̂/P
+    fragile    One trajectory has more than 30% of the variance, or more than 8% and γ²/n is above 0.02: a t interval
+               of skewed values covers about γ²/(4n) less than it says (Hall 1992); one of symmetric values does not.
+               The weights may have infinite variance, k̂ > ½, and one trajectory has more than 5% of the variance.
+               The share of one trajectory is not known, or no two trajectories differ, so that nothing tells the error.
+               The rewards that truncated episodes lack can move it by more than ½ of its standard error, where 95%
+               intervals cover 92%. Beyond 10 standard errors it is unusable.
+               The task goes on after the horizon, and later rewards can add more than ½ of its standard error.
+               The control variate of dr or wdr is further from 0 than 5 of its standard errors and than rounding, so
+               that v_hat does not belong to q_hat.
+               Nothing in the log can tell its bias: it uses no weights, blends a model in as magic does, or takes a
+               model's transitions for the true ones as dr-v2 does without P̂/P.
 
-What the rules do on problems whose truth is known is in docs/results/verdict.
+docs/results/verdict shows what the rules do on problems whose true values are known.
 """
 
 from __future__ import annotations
@@ -43,34 +44,35 @@ from offpolicy.evaluation import advice
 from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.estimators import describe
 
-#: Effective sample sizes: what advice aims at, and below which weights are fragile and unusable.
+#: The effective sample size that advice aims at, and those below which weights are fragile and unusable.
 ENOUGH, FRAGILE_BELOW, UNUSABLE_BELOW = 100, 30, 10
-#: Predicted γ²/n of weights above which they are fragile, and that of the estimators that weight whole episodes.
+#: The predicted γ²/n of weights above which they are fragile, in general and for estimators that weight whole returns.
 FAR, FAR_WHOLE = 1, 0.25
-#: How much larger than predicted an effective sample size may be.
+#: The largest ratio of the observed to the predicted effective sample size that is not fragile.
 LACKING = 1.5
-#: So many episodes with an effective sample size of this share of them are not fragile for being few.
+#: A log of at least `FEWEST` episodes whose effective sample size is this share of them is not fragile for being small.
 FEWEST, NEARLY_EQUAL = 20, 0.9
-#: How far the mean weight may be from 1, in standard errors and at all.
+#: How far the mean weight may be from 1, in standard errors and as a number, before it is fragile and unusable.
 MEAN_ERRORS, MEAN_ROUNDING = 2.5, 0.001
 UNUSABLE_ERRORS, UNUSABLE_DISTANCE = 5, 0.1
-#: log10 of the e-value from which on the logged probabilities are taken as wrong.
+#: The log10 of the e-value from which on the logged probabilities are taken as wrong.
 EVIDENCE = 3
-#: Share of one trajectory in the variance from which on a standard error cannot be trusted: of any values, and of such
-#: as lean to one side, with γ²/n above the last number.
+#: The share of one trajectory in the variance above which a standard error cannot be trusted, for any values and for
+#: skewed ones. Values are skewed if γ²/n is above the last number.
 CONCENTRATED, CONCENTRATED_LEANING, LEANING = 0.3, 0.08, 0.02
-#: Shape of a tail from which on weights have no variance, and the share of one trajectory from which on that matters.
+#: The shape of a tail above which weights may have infinite variance, and the share of a trajectory above which that
+#: matters.
 HEAVY, HEAVY_SHARE = 0.5, 0.05
-#: Standard errors by which rewards that were cut off may move an estimate that is reliable, and one that is of any use.
+#: The number of standard errors by which missing rewards may move an estimate before it is fragile, and unusable.
 CUT_OFF_ERRORS, UNUSABLE_CUT_OFF = 0.5, 10
-#: Standard errors by which the control variate may be off, and the share of an estimate that is but rounding.
+#: The number of standard errors that the control variate may be from 0, and the share of an estimate that is rounding.
 CONTROL_ERRORS, ROUNDING = 5, 1e-9
 LEVELS = ("reliable", "fragile", "unusable")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """`reliable`, `fragile` or `unusable`, why, and what to do next.
+    """A level, `reliable`, `fragile` or `unusable`, with the rule that decided and advice on what to do next.
 
     >>> import offpolicy as op
     >>> print(op.evaluate(op.demo_log(episodes=20), discount=0.9).verdict.level)
@@ -83,24 +85,24 @@ class Verdict:
     advice: str = ""
 
     def __str__(self) -> str:
-        """Level first."""
+        """Return the level, the rule and the advice in one line."""
         return f"{self.level}: {self.rule}" + (f". Next: {self.advice}" if self.advice else "")
 
 
 class Finding(NamedTuple):
-    """What one rule says."""
+    """The level, words and advice that one rule gives."""
 
     level: str
     rule: str
     advice: str
 
     def of(self, policy: str) -> Verdict:
-        """The verdict on a policy, if this is what counts."""
+        """Return the verdict on a policy for which this finding is the worst."""
         return Verdict(self.level, f"{self.rule} (policy {policy!r})", policy, self.advice)
 
 
 def judge(row: Mapping[str, Any], episodes: int) -> Verdict:
-    """The verdict on a policy's weights, from its row of the diagnostics: the worst that any rule says."""
+    """Return the verdict on a policy's weights, the worst that any rule finds in its row of the diagnostics."""
     rules = (_beyond_floats, _few_weights, _far_policy, _wrong_weights, _evidence)
     found = [finding for rule in rules for finding in rule(row, episodes)]
     return _worst_of(found).of(row["policy"])
@@ -114,9 +116,10 @@ def judge_estimate(
     skewness: float | None,
     beyond: float = 0.0,
 ) -> Verdict:
-    """The verdict on one estimate: that on the weights, unless something of its own is worse.
+    """Return the verdict on one estimate, which is that on its weights unless a rule for estimates finds worse.
 
-    `beyond` is the most that rewards after the horizon can add, where the task goes on.
+    `share` is the largest share of one trajectory in the variance, and `beyond` is the most that rewards after the
+    horizon can add where the task goes on.
     """
     about = describe(estimate.estimator)
     found = [
@@ -135,25 +138,25 @@ def judge_estimate(
 
 
 def best(verdicts: Mapping[str, Verdict]) -> Verdict:
-    """The verdict on a policy: that on its best estimate, with the names of those that are worse."""
+    """Return the verdict on the best estimate of a policy, with the names of the estimates that are worse."""
     found = min(verdicts.values(), key=lambda verdict: LEVELS.index(verdict.level))
     worse = [name for name, verdict in verdicts.items() if verdict.level != found.level]
     return replace(found, rule=f"{found.rule}; less so: {', '.join(worse)}") if worse else found
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:
-    """The one that counts when there are several policies."""
+    """Return the worst verdict, which counts when there are several policies."""
     return max(verdicts, key=lambda verdict: LEVELS.index(verdict.level))
 
 
 def unweighted(policy: str) -> Verdict:
-    """The verdict on a policy whose log has no ratio: nothing checks its model."""
+    """Return the verdict on an estimate without weights, whose model nothing in the log can check."""
     rule = f"no estimate of policy {policy!r} uses weights, and nothing in the log can tell whether its model is right"
     return Verdict("fragile", rule, policy, advice.LOG_PROBABILITIES)
 
 
 def none_of(policy: str) -> Verdict:
-    """The verdict on a policy of which nothing was estimated."""
+    """Return the verdict on a policy of which nothing was estimated."""
     rule = f"nothing was estimated of policy {policy!r}: its columns are missing, or no estimator of it was asked for"
     return Verdict("unusable", rule, policy, advice.ASK)
 
@@ -163,7 +166,7 @@ def _worst_of(found: list[Finding]) -> Finding:
 
 
 def _size(row: Mapping[str, Any]) -> float:
-    """The effective sample size that counts."""
+    """Return m, the smaller of the observed and the predicted effective sample size."""
     predicted = row["predicted_ess"]
     return float(row["ess"] if predicted is None else min(row["ess"], predicted))
 
@@ -197,7 +200,7 @@ def _far_policy(row: Mapping[str, Any], n: int, limit: float = FAR) -> Iterator[
 
 
 def _enough(row: Mapping[str, Any], n: int) -> str:
-    """How to have an effective sample size of 100, and twice the episodes at least: so many were too few."""
+    """Return advice on how to reach an effective sample size of 100, with at least twice the episodes."""
     size = _size(row)
     needed = max(n * ENOUGH / size, 2 * n) if size > 0 else math.inf
     return advice.more_episodes(needed, size < NEARLY_EQUAL * n, row["enough_alpha"])
@@ -230,7 +233,7 @@ def _wrong_weights(row: Mapping[str, Any], n: int) -> Iterator[Finding]:
 
 
 def _error(size: float, n: int) -> float:
-    """The standard error of the mean of n weights, whose expectation is 1, with this effective sample size."""
+    """Return the standard error of the mean of n weights with expectation 1 and this effective sample size."""
     return math.sqrt(max(1 / size - 1 / n, 0.0)) if size > 0 else math.inf
 
 

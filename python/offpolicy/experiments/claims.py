@@ -1,17 +1,19 @@
 """Claims about runs, decided by a paired t test at the 1% level.
 
-"A is better than B" compares squared errors run by run, d = e_A² − e_B², "A is greater than B" numbers, d = b − a:
+"A is better than B" compares squared errors run by run, d = e_A² − e_B², and "A is greater than B" compares numbers,
+d = b − a. Both are decided by t:
 
     t = d̄ / (s_d/√n):   held if t < −q,  not held if t > q,  otherwise undecided,
 
-with q the two-sided quantile of Student's t for n - 1 degrees of freedom. To say that A is as good as B needs evidence
-too, that A is behind by less than a margin: d is then e_A² − 1.1² e_B², or b − a − margin, with the one-sided quantile;
-"not held" is that B is better, by the test above.
+where q is the two-sided quantile of Student's t for n - 1 degrees of freedom. "A is as good as B" needs evidence too,
+namely that A is worse by less than a margin: d is then e_A² − 1.1² e_B², or b − a − margin, with the one-sided
+quantile. It is "not held" if B is better by the test above.
 
-Rounding is no evidence: a difference, or a spread of differences, of 1e-12 of what is subtracted is 0. Without spread
-there is no t; the sign test decides, p = 2^-n, which needs 8 runs on two sides and 7 on one.
+Rounding is no evidence: a difference, or a spread of differences, of at most 1e-12 of the numbers subtracted counts as
+0. Without spread there is no t. The sign test with p = 2^-n then decides, which needs 8 runs for two-sided and 7 for
+one-sided claims.
 
-The RMSEs that are shown as evidence are those of the errors as they are, with what the truth's own error adds.
+The RMSEs shown as evidence include the error of the simulated truth.
 """
 
 from __future__ import annotations
@@ -27,33 +29,33 @@ from offpolicy import _core
 from offpolicy.protocols import Floats
 
 LEVEL = 0.01
-#: An error that is larger by less than this factor is as good.
+#: An error that is larger by less than this factor counts as equally good.
 MARGIN = 1.1
-#: Of two numbers, what may be rounding where they are subtracted.
+#: Differences of two numbers up to this fraction of the larger one count as rounding.
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper and what the runs say of it."""
+    """A statement, such as a sentence of the paper, and the verdict and evidence of the runs."""
 
     text: str
     verdict: str  # held, not held, undecided
     evidence: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Return the claim ready for JSON."""
         return asdict(self)
 
 
 def better(text: str, a: Floats, b: Floats, names: tuple[str, str]) -> Claim:
-    """A has a smaller squared error than B; both are errors of the same runs."""
+    """Test that A has a smaller squared error than B; both are errors of the same runs."""
     t = _t(np.square(a), np.square(b))
     return Claim(text, _verdict(t, len(a)), f"{_rmses(a, b, names)}, t = {t:.1f}")
 
 
 def as_good(text: str, a: Floats, b: Floats, names: tuple[str, str]) -> Claim:
-    """The error of A is at most 1.1 times that of B."""
+    """Test that the error of A is at most 1.1 times that of B."""
     behind = _t(np.square(a), np.square(b))
     t = _t(np.square(a), np.square(MARGIN * b))
     evidence = f"{_rmses(a, b, names)}, t = {behind:.1f}, and {t:.1f} with a margin of {MARGIN - 1:.0%}"
@@ -61,27 +63,27 @@ def as_good(text: str, a: Floats, b: Floats, names: tuple[str, str]) -> Claim:
 
 
 def greater(text: str, a: Floats, b: Floats, names: tuple[str, str]) -> Claim:
-    """A is greater than B on average; both are numbers of the same runs."""
+    """Test that A is greater than B on average; both are numbers of the same runs."""
     t = _t(b, a)
     return Claim(text, _verdict(t, len(a)), f"{_means(a, b, names)}, t = {-t:.1f}")
 
 
 def no_less(text: str, a: Floats, b: Floats, names: tuple[str, str], margin: float) -> Claim:
-    """A is less than B by no more than the margin, on average."""
+    """Test that on average A is less than B by no more than the margin."""
     behind, t = _t(b, a), _t(b - margin, a)
     evidence = f"{_means(a, b, names)}, t = {-behind:.1f}, and {-t:.1f} with a margin of {margin:g}"
     return Claim(text, _verdict_with_margin(behind, t, len(a)), evidence)
 
 
 def every(text: str, parts: Sequence[Claim]) -> Claim:
-    """All parts together: held if each is, not held if one is not."""
+    """Combine claims: held if every part is held, not held if one part is not held, and undecided otherwise."""
     verdicts = {part.verdict for part in parts}
     verdict = "not held" if "not held" in verdicts else "undecided" if "undecided" in verdicts else "held"
     return Claim(text, verdict, "; ".join(f"{part.text}: {part.verdict} ({part.evidence})" for part in parts))
 
 
 def _t(a: Floats, b: Floats) -> float:
-    """Of the mean of a − b; without spread it is 0 or without end."""
+    """Return t of the mean of a − b; without spread it is 0 or infinite."""
     if len(a) < 2:
         return 0.0
     d, noise = a - b, ROUNDING * np.maximum(np.abs(a), np.abs(b))
@@ -104,7 +106,7 @@ def _verdict_with_margin(behind: float, t: float, runs: int) -> str:
 
 
 def _beyond(t: float, tail: float, runs: int) -> bool:
-    """Chance alone would make t as great with a probability of less than `tail`."""
+    """Return whether chance alone exceeds t with a probability of less than `tail`."""
     if math.isinf(t):
         return t > 0 and 0.5**runs < tail
     return runs > 1 and t > _core.student_t_quantile(1 - tail, runs - 1)

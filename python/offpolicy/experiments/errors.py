@@ -1,8 +1,8 @@
-"""The errors of runs in a few numbers.
+"""Summaries of the errors of runs.
 
-    RMSE = √(mean over runs of e²),    bias = mean over runs of e,    e = estimate - V, or that over V
+    RMSE = √(mean over runs of e²),    bias = mean over runs of e,    e = estimate - V, or (estimate - V)/V
 
-The truth V of a run may itself be an estimate; what its error adds to the squares is taken off.
+The truth V of a run may itself be an estimate; the square of its error is subtracted from the squares.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ import numpy as np
 
 from offpolicy.protocols import Floats
 
-#: So many runs may have most of all squared errors.
+#: The number of largest squared errors in `top_ten`.
 FEW = 10
 
 
 def relative_summary(errors: Floats, truth_errors: Floats, shared: bool = False) -> dict[str, float | None]:
-    """The summary of relative errors, named so but for the share, which has no unit."""
+    """Return the summary of relative errors, with names `relative_…` except for `top_ten`, which has no unit."""
     found = summary(errors, truth_errors, shared)
     return {name if name == "top_ten" else f"relative_{name}": value for name, value in found.items()}
 
 
 def summary(errors: Floats, truth_errors: Floats, shared: bool = False) -> dict[str, float | None]:
-    """RMSE and bias over runs, each with its Monte-Carlo error, which one run has not.
+    """Return RMSE and bias over runs, each with its Monte-Carlo error, which is None for one run.
 
-    Where all runs `share` a simulated truth, its error ε moves all errors alike: the bias by ε, and the RMSE by about
-    ε · bias / RMSE.
+    If all runs share a simulated truth (`shared`), its error ε moves all errors alike: the bias by ε, and the RMSE by
+    about ε · bias / RMSE.
 
-    Heavy tails show in `median`, that of the absolute errors, which no outlier moves, and in `top_ten`, the share of
-    the ten largest squares in the sum of all; errors as they are, with what the truth's own error adds.
+    Two numbers show heavy tails: `median`, the median absolute error, which outliers do not move, and `top_ten`, the
+    share of the ten largest squares in the sum of all. Both include the error of the truth.
     """
     root, error = root_mean_square(errors, truth_errors)
     bias, n = float(errors.mean()), len(errors)
@@ -45,7 +45,7 @@ def summary(errors: Floats, truth_errors: Floats, shared: bool = False) -> dict[
 
 
 def root_mean_square(errors: Floats, truth_errors: Floats) -> tuple[float, float | None]:
-    """Root of the mean square over runs, less what the truth's error adds, and its Monte-Carlo error."""
+    """Return the root mean square over runs, without the part of the truth's error, and its Monte-Carlo error."""
     squares = np.square(errors) - np.square(truth_errors)
     root = math.sqrt(max(float(squares.mean()), 0.0))
     if root == 0 or len(squares) < 2:

@@ -1,4 +1,4 @@
-"""Estimates from a part of a simulated log, each of them a number."""
+"""Point estimates from a part of a simulated log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from offpolicy.logs.columns import PolicyColumns
 
 
 def cut(log: pl.DataFrame, episodes: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The first episodes, and the others."""
+    """Split a log into the first episodes and the others."""
     rows = int(log["episode"].search_sorted(episodes, side="left"))
     return log[:rows], log[rows:]
 
@@ -21,7 +21,7 @@ def cut(log: pl.DataFrame, episodes: int) -> tuple[pl.DataFrame, pl.DataFrame]:
 def estimated(
     log: pl.DataFrame, policies: dict[str, PolicyColumns], estimators: Sequence[str], settings: dict[str, Any]
 ) -> dict[tuple[str, str], float]:
-    """By policy and estimator. Steps from which on no trajectory has any weight count 0 in a weighted estimate."""
+    """Return estimates by policy and estimator; steps after all weights have become 0 add 0 to weighted estimates."""
     try:
         ev = evaluate(log, policies=policies, estimators=estimators, diagnostics=False, **settings)
     except NoWeightError as error:
@@ -30,7 +30,7 @@ def estimated(
         others = {name: names for name, names in policies.items() if name != error.policy}
         weighted = [name for name in estimators if name in WEIGHTED]
         found |= estimated(log, others, weighted, settings) if others else {}
-        before = log.filter(pl.col("step") < error.step - 1).drop("terminal", strict=False)  # it ends there by choice
+        before = log.filter(pl.col("step") < error.step - 1).drop("terminal", strict=False)  # cut on purpose
         only = {error.policy: policies[error.policy]}
         none = {(error.policy, name): 0.0 for name in weighted}
         return found | (estimated(before, only, weighted, settings) if before.height else none)

@@ -1,4 +1,4 @@
-"""An experiment, which is run many times, and a study: an experiment with all that is read from its runs."""
+"""Protocols of an experiment, which is run many times, and of a study, which also reads and draws its runs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from offpolicy.experiments.runs_file import Run
 
 
 class Experiment(Protocol):
-    """What is run many times; to travel to other processes it must be picklable."""
+    """An experiment that is run many times; it must be picklable to run in other processes."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the experiment."""
         ...
 
     def settings(self) -> dict[str, Any]:
-        """Return all that the numbers depend on but the seed, ready for JSON."""
+        """Return everything that the numbers depend on except the seed, ready for JSON."""
         ...
 
     def run(self, seed: np.random.SeedSequence) -> Run:
@@ -30,13 +30,13 @@ class Experiment(Protocol):
         ...
 
 
-#: Numbers and claims of an experiment's runs.
+#: Maps an experiment and its runs to a table of numbers and the claims.
 Reader = Callable[[Any, Sequence[Run]], tuple[pl.DataFrame, list[Claim]]]
 
 
 @dataclass(frozen=True)
 class Study:
-    """What `offpolicy reproduce` needs to know of an experiment, all of it before the experiment is made.
+    """The description of an experiment for `offpolicy reproduce`, available before the experiment is made.
 
     Parameters
     ----------
@@ -45,18 +45,18 @@ class Study:
     domain
         The name of the domain that it simulates.
     runs, quick
-        How many runs it has, and how many where a few will do.
+        The number of runs, and of runs in a quick reproduction.
     make
-        Makes the experiment from options of its domain, all of them keywords. Its settings have a `domain`, which
-        stands under the title of the figure.
+        Makes the experiment from options of its domain, which are keywords. Its settings have a `domain`, which is
+        shown under the title of the figure.
     read
-        Gives a table of numbers and the claims, from the experiment and its runs.
+        Returns a table of numbers and the claims, from the experiment and its runs.
     draw
-        Gives an Altair chart from the numbers, a title and the domain.
+        Returns an Altair chart from the numbers, a title and the domain.
     make_quick
-        Makes a rougher experiment, where making it takes long. Its settings say in `quick` what is rougher.
+        Makes a less precise experiment, if making it takes long. Its settings say in `quick` what is less precise.
     needs
-        A module that not every installation has, and the extra of `offpolicy` that brings it.
+        An optional module, and the extra of `offpolicy` that installs it.
     """
 
     source: str

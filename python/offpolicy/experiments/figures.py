@@ -11,7 +11,7 @@ import polars as pl
 
 from offpolicy._util.optional import imported
 
-#: The paper's names and their colours and marks.
+#: The name of each estimator in the paper, with its colour and mark.
 LOOKS: Mapping[str, tuple[str, str, str]] = {
     "step-is": ("IS", "#1f77b4", "circle"),
     "step-wis": ("WIS", "#2ca02c", "square"),
@@ -21,11 +21,11 @@ LOOKS: Mapping[str, tuple[str, str, str]] = {
     "dr 2-fold": ("2-fold DR", "#0b6e75", "diamond"),
     "dr-v2": ("DR-v2", "#ff7f0e", "diamond"),
 }
-#: Colours of estimators that the paper does not have.
+#: Colours of estimators that are not in the paper.
 OTHERS = ("#8c564b", "#e377c2", "#bcbd22", "#17becf", "#000000")
-#: Heights do not end at a number of the axis, which would lift the title of its panel above the others.
+#: The vertical axis does not end at a labelled number, which would lift the title of its panel above the others.
 HEIGHTS: Mapping[str, Any] = {"nice": False, "padding": 12}
-#: Error bars: so many Monte-Carlo errors to each side.
+#: The half-length of error bars in Monte-Carlo errors.
 BARS = 2.0
 
 
@@ -41,11 +41,11 @@ def errors_over(
     dodged: bool = False,
     by_id: bool = False,
 ) -> Any:
-    """log10 of an RMSE over a column: a line an estimator, with error bars; a panel a value of `panels`.
+    """Draw log10 of an RMSE over a column: one line with error bars per estimator, one panel per value of `panels`.
 
-    An estimator that has one place alone gets a dashed line at its height, from side to side. `dodged` places what
-    belongs to one x side by side; places are evenly spread then, whatever the numbers. `by_id` calls estimators by
-    their ids; the paper's names are those of its own figures, where "IS" is `step-is`.
+    An estimator with a single x gets a dashed horizontal line. `dodged` draws the estimators of one x side by side, at
+    evenly spaced positions. `by_id` labels estimators with their ids instead of the names in the paper's figures, where
+    "IS" is `step-is`.
     """
     alt = imported("altair", "plot", "draw a figure")
     looks = _looks(numbers["estimator"].unique(maintain_order=True).to_list())
@@ -82,7 +82,7 @@ def errors_over(
 
 
 def heading(title: str, subtitle: str) -> Any:
-    """Return a chart's title, with what its domain is in words below, if that is given."""
+    """Return a chart's title, with the domain in words below it if a subtitle is given."""
     alt = imported("altair", "plot", "draw a figure")
     if not subtitle:
         return title
@@ -90,7 +90,7 @@ def heading(title: str, subtitle: str) -> Any:
 
 
 def in_words(described: str) -> str:
-    """Return what a result calls a domain, for a reader who knows no Python.
+    """Turn the Python expression of a domain into words.
 
     >>> in_words("MountainCar(substeps=4, start='uniform')"), in_words("Kdd98(path=None, net=False)"), in_words("coin")
     ('Mountain Car: substeps 4, start uniform', 'Kdd98: no net', 'coin')
@@ -107,7 +107,7 @@ def in_words(described: str) -> str:
 
 
 def _alone(numbers: pl.DataFrame, x: str) -> list[str]:
-    """Return the estimators that have one place where others have several."""
+    """Return the estimators with a single x, if others have several."""
     places = numbers.group_by("estimator", maintain_order=True).agg(pl.col(x).n_unique())
     several = numbers[x].n_unique() > 1
     return places.filter(pl.col(x) == 1)["estimator"].to_list() if several and places.height > 1 else []
@@ -118,14 +118,14 @@ def _logarithm(expression: pl.Expr) -> pl.Expr:
 
 
 def _looks(estimators: list[str]) -> dict[str, tuple[str, str, str]]:
-    """The paper's, in its order; then those that it does not have."""
+    """Return the looks of estimators, those of the paper first and in its order."""
     known = {name: look for name, look in LOOKS.items() if name in estimators}
     others = (name for name in estimators if name not in LOOKS)
     return known | {name: (name, OTHERS[i % len(OTHERS)], "stroke") for i, name in enumerate(others)}
 
 
 def _bars(rmse: str) -> list[pl.Expr]:
-    """log10 of an RMSE and the ends of its error bars; an RMSE of 0 has none."""
+    """Return log10 of an RMSE and the ends of its error bars; an RMSE of 0 has none of them."""
     spread = BARS * pl.col(f"{rmse}_error") / pl.col(rmse) / math.log(10)
     middle = _logarithm(pl.col(rmse))
     return [middle.alias("y"), (middle - spread).alias("low"), (middle + spread).alias("high")]

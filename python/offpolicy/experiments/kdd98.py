@@ -1,4 +1,4 @@
-"""The former place of the donations' experiment, which now is `offpolicy_paper.kdd98`; the names are found here too."""
+"""The former module of the donations' experiment; it re-exports the names of `offpolicy_paper.kdd98`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Return what the package `offpolicy-paper` has by that name."""
+    """Return the object of that name from the package `offpolicy-paper`."""
     if name.startswith("__"):
         raise AttributeError(name)
     try:

@@ -1,11 +1,11 @@
-"""Experiments of plugins by name: many runs, then the figure, the numbers and the claims in a folder.
+"""Reproduction of plugins' experiments: many runs, then the figure, the numbers and the claims in a folder.
 
-    runs.jsonl    settings and seed, then a line a run
+    runs.jsonl    settings and seed, then one line per run
     result.json   settings, the numbers with their Monte-Carlo errors, the claims
     figure.svg, figure.png
     time.json     seconds and workers of each call that added runs
 
-All but the last depend on the settings, the seed and the number of runs alone.
+All files but the last depend only on the settings, the seed and the number of runs.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from offpolicy.experiments.runs import already, complete
 from offpolicy.experiments.runs_file import FILE
 from offpolicy.extensions import plugins
 
-#: Of the JSON of results, which have thousands of lines.
+#: The indentation of results in JSON, which have thousands of lines.
 INDENT = 1
-#: The hook that brings experiments, and the package that brings those of the paper.
+#: The hook for experiments, and the package with the experiments of the paper.
 HOOK, PAPER = "offpolicy_experiments", "offpolicy-paper"
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a reproduction found, and where it was written."""
+    """The result of a reproduction, and the folder to which it was written."""
 
     name: str
     source: str
@@ -55,7 +55,7 @@ class Result:
     folder: Path
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Return the result ready for JSON."""
         return {
             "experiment": self.name,
             "paper": self.source,
@@ -80,11 +80,12 @@ def reproduce(
     options: Mapping[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Result:
-    """Repeat an experiment and write what was found to the folder `out`.
+    """Repeat an experiment and write its result to the folder `out`.
 
-    `runs` are the experiment's own unless given. `quick` does a few, and of an experiment that takes long to make a
-    rougher one: its settings say so, and neither goes on with the runs of the other. With `resume` a folder that has
-    runs is gone on with. `options` are those of the experiment's domain, such as `{"substeps": 1}` for Mountain Car.
+    `runs` is by default the experiment's own number. `quick` makes fewer runs, and a less precise experiment if the
+    usual one takes long to make; the settings of such an experiment differ, so that neither can resume the runs of the
+    other. `resume` continues a folder that has runs. `options` are those of the experiment's domain, such as
+    `{"substeps": 1}` for Mountain Car.
     """
     folder = Path(out)
     check(name, folder, resume)
@@ -111,7 +112,7 @@ def reproduce(
 
 
 def redraw(folder: str | Path) -> None:
-    """Draw the figure of a folder again, from its `result.json`; nothing is run."""
+    """Draw the figure of a folder again from its `result.json`, without any runs."""
     file = Path(folder) / "result.json"
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
@@ -128,7 +129,7 @@ def redraw(folder: str | Path) -> None:
 
 
 def names() -> list[str]:
-    """All experiments that are installed; to have none is an error that says what to install."""
+    """Return the names of all installed experiments; raise an error that says what to install if there are none."""
     found = plugins.registry().names(HOOK)
     if not found:
         raise no_experiment(hint=_hint())
@@ -136,7 +137,7 @@ def names() -> list[str]:
 
 
 def check(name: str, folder: Path, resume: bool) -> None:
-    """Refuse what could not be done, before any run."""
+    """Raise an error before any run if the reproduction could not succeed."""
     known = names()
     if name not in known:
         raise unknown_name(lack="there is no experiment", name=repr(name), hint=f"{hint(name, known)}{_hint()}")
@@ -150,7 +151,7 @@ def check(name: str, folder: Path, resume: bool) -> None:
 
 
 def _hint() -> str:
-    """Say how to get the experiments of the paper: install them, or mend them."""
+    """Say how to get the experiments of the paper, or why their plugin is broken."""
     for plugin in plugins.registry().plugins:
         if plugin.package == PAPER:
             return f"; plugin {plugin.name!r} is broken ({plugin.error})" if plugin.error else ""
@@ -158,7 +159,7 @@ def _hint() -> str:
 
 
 class _Clock:
-    """Notes how long runs took, beside those of earlier calls; an interrupted call is noted too."""
+    """A clock that writes how long the runs of each call took, also if the call was interrupted."""
 
     def __init__(self, file: Path, workers: int, progress: Callable[[int, int], None] | None) -> None:
         self.file, self.workers, self.progress = file, workers, progress
@@ -166,7 +167,7 @@ class _Clock:
         self.found: int | None = None
 
     def advance(self, done: int, total: int) -> None:
-        """Told first how many runs are there already, then whenever one has ended."""
+        """Note the number of finished runs; the first call gives the runs that were there before."""
         if self.found is None:
             self.found = done
         self.added = done - self.found
@@ -174,14 +175,14 @@ class _Clock:
             self.progress(done, total)
 
     def write(self) -> None:
-        """If there was any."""
+        """Write the time of this call, if it added runs."""
         if not self.added:
             return
         taken = {"runs": self.added, "seconds": round(time.monotonic() - self.began, 1), "workers": self.workers}
         write_json(self.file, [*self._earlier(), taken], INDENT)
 
     def _earlier(self) -> list[Any]:
-        """What earlier calls noted; a damaged file is no reason to stop, it has only times."""
+        """Return the times of earlier calls; a damaged file is ignored, since it has only times."""
         try:
             noted = json.loads(self.file.read_bytes())
         except (FileNotFoundError, ValueError):

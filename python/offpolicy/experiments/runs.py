@@ -1,8 +1,8 @@
-"""Many seeded runs of an experiment, on several processes; an interrupted one goes on where it stopped.
+"""Many seeded runs of an experiment on several processes, which can be resumed after an interruption.
 
-Run i draws from a random stream of its own, (seed, i), so that neither the number of processes nor their order changes
-its numbers. A finished run is a line of `runs.jsonl` (see `offpolicy.experiments.runs_file`). When all are there the
-lines are put in order, so that the file too is the same for any way to get there.
+Run i draws from its own random stream, (seed, i), so that its numbers depend neither on the number of processes nor on
+the order of runs. A finished run is a line of `runs.jsonl` (`offpolicy.experiments.runs_file`). When all runs are
+finished the lines are sorted, so that the file does not depend on the order either.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from offpolicy.errors.kinds.of_drivers import cannot_travel, process_died
 from offpolicy.experiments.experiment import Experiment
 from offpolicy.experiments.runs_file import FILE, Run, RunsFile
 
-#: What tells libraries how many threads to use.
+#: Environment variables that set the number of threads of libraries.
 THREADS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-#: Seconds between looks for Ctrl-C.
+#: Seconds between checks for Ctrl-C.
 PATIENCE = 0.2
-#: How often a run is tried again when its process dies.
+#: A run is given up after its process has died this many times.
 TRIES = 3
 
 
@@ -45,9 +45,9 @@ def complete(
     resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Run]:
-    """All runs in their order; those that are in the folder already are not done again.
+    """Return all runs in their order; those that are already in the folder are not repeated.
 
-    `progress` is told how many there are at first, and after each run.
+    `progress` gets the number of finished runs and of all runs, at first and after each run.
     """
     about = {"experiment": experiment.name, "seed": seed, "settings": experiment.settings()}
     file = RunsFile(folder / FILE, about)
@@ -69,7 +69,7 @@ def complete(
 
 
 def already(file: Path) -> UsageError:
-    """What to say where there are runs and nobody asked to go on with them."""
+    """Return the error for a file that has runs when `resume` was not asked for."""
     return resume_or_choose(file=file)
 
 
@@ -82,7 +82,7 @@ def _finished(file: RunsFile, resume: bool) -> dict[int, Run]:
 
 
 def _results(experiment: Experiment, seed: int, todo: list[int], workers: int) -> Iterator[tuple[int, Run]]:
-    """Results as they come; a process that dies takes no result with it."""
+    """Yield results as runs finish; the runs of a process that dies are tried again."""
     if workers == 1:
         for index in todo:
             yield index, experiment.run(_stream(seed, index))
@@ -104,7 +104,7 @@ def _results(experiment: Experiment, seed: int, todo: list[int], workers: int) -
 
 @contextmanager
 def _pool(workers: int, experiment: Experiment, seed: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes of one thread each; when their work is not wanted any more they are ended, not waited for."""
+    """Start processes with one thread each; after an exception in the context they are terminated, not waited for."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ |= {name: value or "1" for name, value in before.items()}
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start, (experiment, seed))
@@ -122,7 +122,7 @@ def _pool(workers: int, experiment: Experiment, seed: int) -> Iterator[ProcessPo
 
 
 def _check_travels(experiment: Experiment) -> None:
-    """Refuses what cannot be sent to another process, before one is started."""
+    """Raise an error if the experiment cannot be sent to another process, before one is started."""
     try:
         ForkingPickler.dumps(experiment)
     except Exception as error:
@@ -136,7 +136,7 @@ def _collect(pool: ProcessPoolExecutor, todo: list[int], ahead: int) -> Iterator
         waiting |= {pool.submit(_work, index) for index in islice(queue, ahead - len(waiting))}
         if not waiting:
             return
-        # Polars' handler of signals lets no wait end early: only one that ends by itself sees Ctrl-C.
+        # Polars' signal handler does not end a wait early, so Ctrl-C is noticed only between short waits.
         finished, waiting = wait(waiting, timeout=PATIENCE, return_when=FIRST_COMPLETED)
         yield from (future.result() for future in finished)
 
@@ -151,12 +151,12 @@ _mine: tuple[Experiment, int]
 def _start(experiment: Experiment, seed: int) -> None:
     global _mine
     _mine = experiment, seed
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
 
 
 def _end_with_the_parent() -> None:
-    """However that ended: nobody waits for this process any more."""
+    """End this process when its parent has ended in any way, since nobody waits for its results then."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -1,14 +1,14 @@
-"""The file of finished runs, `runs.jsonl`: what is read from it is what was written, or the file is refused.
+"""The file of finished runs, `runs.jsonl`, with checksums that detect any change.
 
     {"check": "8a9cfe1d9e9b7a2c", "version": 2, "offpolicy": …, "experiment": …, "seed": …, "settings": …}
     {"check": "51d4d5b2d7a9e3f0", "run": 0, …}
 
-The first line is the head: the versions of this format and of offpolicy, and all that the runs depend on. Every line
-begins with a checksum of the bytes that follow it; those of runs cover the head too, so that a run of another
-experiment is not taken for one of this. Files of version 1 have no checksums and are not read any more.
+The first line is the header: the versions of this format and of offpolicy, and everything that the runs depend on.
+Every line begins with a checksum of the bytes that follow it. The checksums of runs cover the header too, so that a run
+of another experiment is not accepted. Files of version 1 have no checksums and are no longer read.
 
-A line without its end at the end of the file is what a killed process leaves. It is dropped, and its run is done again.
-Any other damage is refused: nobody can tell what else was lost.
+A killed process may leave an incomplete last line. It is dropped, and its run is repeated. Any other damage raises an
+error, because more may have been lost.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from offpolicy._util.files import whole_file
 from offpolicy.errors import BadFileError
 from offpolicy.errors.kinds.of_files import damaged_line, other_runs, run_twice, runs_of_another_version
 
-#: Where the runs are.
+#: The name of the file.
 FILE = "runs.jsonl"
-#: Of the format.
+#: The version of the format.
 VERSION = 2
-#: Bytes of a checksum, which is written as twice as many digits.
+#: The number of bytes of a checksum, which is written in hexadecimal digits.
 DIGEST = 8
 
 Run: TypeAlias = dict[str, Any]
@@ -39,13 +39,13 @@ class RunsFile:
     """The runs of one experiment, seed and settings."""
 
     def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
-        """Take the file's place, and `about`, all that the runs depend on, ready for JSON."""
+        """Keep the path, and `about`, everything that the runs depend on, ready for JSON."""
         self.path = path
         self.head = {"version": VERSION, "offpolicy": _core.__version__, **about}
         self._first = _line(self.head)
 
     def read(self) -> dict[int, Run]:
-        """Return the runs of an existing file by their number; drop a line that was cut short at its end."""
+        """Return the runs of an existing file by their number, and drop an incomplete last line."""
         content = self.path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
         found: dict[int, Run] = {}
@@ -58,7 +58,7 @@ class RunsFile:
         return found
 
     def begin(self) -> None:
-        """Write the head, unless the file has one."""
+        """Write the header, unless the file has one."""
         if not self.path.exists() or not self.path.stat().st_size:
             self.path.write_bytes(self._first)
 
@@ -67,7 +67,7 @@ class RunsFile:
         return _line({"run": index, **run}, self._first)
 
     def put_in_order(self, runs: Mapping[int, Run]) -> None:
-        """Write the file anew with these runs, so that it does not depend on the order in which they ended."""
+        """Write the file again with these runs sorted by number."""
         lines = [self._first, *(self.line(index, runs[index]) for index in sorted(runs))]
         with whole_file(self.path) as beside:
             beside.write_bytes(b"".join(lines))
@@ -110,13 +110,13 @@ class RunsFile:
 
 
 def _line(document: Mapping[str, Any], head: bytes = b"") -> bytes:
-    """Return a document as a line with its checksum in front."""
+    """Return a document as a line that begins with its checksum."""
     rest = json.dumps(document, allow_nan=False).encode()[1:]
     return _begin(rest, head) + rest + b"\n"
 
 
 def _document(line: bytes, head: bytes = b"") -> Run:
-    """Return what a line says, which is what was written; raise a ValueError otherwise."""
+    """Return the document of a line; raise a ValueError if it does not match its checksum."""
     start = len(_begin(b"", b""))
     if line[:start] != _begin(line[start:], head):
         raise ValueError("its checksum is not that of its text")
@@ -128,5 +128,5 @@ def _document(line: bytes, head: bytes = b"") -> Run:
 
 
 def _begin(rest: bytes, head: bytes) -> bytes:
-    """Return what stands before the rest of a line: a brace and the checksum of the head and of the rest."""
+    """Return the beginning of a line: a brace, and the checksum of the header and the rest of the line."""
     return b'{"check": "%s", ' % blake2b(head + rest, digest_size=DIGEST).hexdigest().encode()

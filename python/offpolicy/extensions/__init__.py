@@ -1,1 +1,1 @@
-"""What other packages add, and what the package itself adds through the same hooks."""
+"""Plugins of other packages, and the built-in ones, which use the same hooks."""

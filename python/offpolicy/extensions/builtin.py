@@ -1,4 +1,4 @@
-"""What `offpolicy` itself brings, through the same hooks as any other package."""
+"""The built-in plugin of `offpolicy`, which uses the same hooks as any other package."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from offpolicy.simulation import gym
 
 @hookimpl
 def offpolicy_domains() -> Mapping[str, Callable[..., Domain]]:
-    """The domains of this package."""
+    """Return the domains of this package."""
     return {"gymnasium": gym.by_id}
 
 
 @hookimpl
 def offpolicy_model_fitters() -> Mapping[str, Callable[..., ModelFitter]]:
-    """The fitters of this package."""
+    """Return the fitters of this package."""
     return {"tabular": Tabular, "kernel": Kernel, "factored": Factored, "fqe": Fqe, "recurrent": Recurrent}
 
 
 @hookimpl
 def offpolicy_candidate_policies() -> Mapping[str, Callable[..., Generator]]:
-    """The generators of this package."""
+    """Return the generators of this package."""
     return {"mixture": Mixtures}

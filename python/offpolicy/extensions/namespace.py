@@ -1,4 +1,4 @@
-"""`frame.ope.evaluate(...)`, for Polars frames and lazy frames."""
+"""The namespace `ope` of Polars frames and lazy frames, such as `frame.ope.evaluate(...)`."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ class OpeNamespace:
     """
 
     def __init__(self, frame: pl.DataFrame | pl.LazyFrame) -> None:
-        """Keeps the frame."""
+        """Keep the frame."""
         self._frame = frame
 
     def evaluate(self, **options: Any) -> Evaluation:
-        """`offpolicy.evaluation.evaluate` of this frame."""
+        """Call `offpolicy.evaluation.evaluate` on this frame."""
         return evaluate(self._frame, **options)
 
     def check(self, **options: Any) -> Report:
-        """`offpolicy.logs.check` of this frame."""
+        """Call `offpolicy.logs.check` on this frame."""
         return check(self._frame, **options)
 
     def annotate(self, **options: Any) -> Any:
-        """`offpolicy.annotation.annotate` of this frame: a frame of the same kind."""
+        """Call `offpolicy.annotation.annotate` on this frame, which returns a frame of the same kind."""
         return annotate(self._frame, **options)
 
     def cross_fit(self, domain: Setting | str, **options: Any) -> CrossFit:
-        """`offpolicy.drivers.cross_fit` of this frame."""
+        """Call `offpolicy.drivers.cross_fit` on this frame."""
         return cross_fit(self._frame, domain, **options)
 
     def improve(self, domain: Setting | str, **options: Any) -> Improvement:
-        """`offpolicy.drivers.improve` on this frame."""
+        """Call `offpolicy.drivers.improve` on this frame."""
         return improve(self._frame, domain, **options)

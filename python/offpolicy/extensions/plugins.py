@@ -1,7 +1,8 @@
-"""Finds what packages bring, without importing them; loads one when it is named, and keeps a broken one apart.
+"""The registry of plugins, which finds packages without importing them and loads one when it is needed.
 
-A package announces itself by an entry point of the group `offpolicy` whose value is a module with hook functions. An
-entry point named like what it brings (`sailing`) is looked into first; the others only if that does not settle it.
+A package announces itself by an entry point of the group `offpolicy` whose value is a module with hook functions. To
+find an object by name, an entry point of the same name (`sailing`) is loaded first, and others only if it does not have
+the object. An error in one plugin does not affect the others.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ from offpolicy.errors.kinds.of_plugins import (
 from offpolicy.experiments.experiment import Study
 from offpolicy.protocols import Domain, Generator, ModelFitter
 
-#: What `offpolicy` itself brings is a plugin too, found by its name like any other.
+#: The built-in objects of `offpolicy` are a plugin too, with this name.
 BUILTIN = "builtin"
 OURS = EntryPoint(BUILTIN, "offpolicy.extensions.builtin", hookspecs.GROUP)
-#: What each hook brings, in words.
+#: The name of what each hook offers, for messages.
 KINDS = {
     "offpolicy_domains": "domain",
     "offpolicy_model_fitters": "model fitter",
     "offpolicy_candidate_policies": "generator",
     "offpolicy_experiments": "experiment",
 }
-#: What is asked of a thing before it is handed out; `offpolicy.testing` asks for the rest.
+#: The members that an object must have before it is returned; `offpolicy.testing` checks the rest.
 MEMBERS = {
     "offpolicy_domains": ("reset", "step"),
     "offpolicy_model_fitters": ("fit",),
@@ -54,7 +55,7 @@ MEMBERS = {
 
 @dataclass
 class Plugin:
-    """A package that was found; `brings` is filled, or `error` set, when it is loaded."""
+    """A package that was found; loading it fills `brings` or sets `error`."""
 
     name: str
     package: str
@@ -64,15 +65,15 @@ class Plugin:
     brings: dict[str, dict[str, Callable[..., Any]]] = field(default_factory=dict)  # hook -> name -> maker
     error: str | None = None
     warnings: list[str] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)  # hooks of which this version knows nothing
+    unknown: list[str] = field(default_factory=list)  # hooks that this version does not have
 
     @property
     def loaded(self) -> bool:
-        """True once it was tried."""
+        """Whether loading was tried."""
         return bool(self.brings) or self.error is not None
 
     def to_dict(self) -> dict[str, Any]:
-        """What `offpolicy plugins --json` prints."""
+        """Return the document that `offpolicy plugins --json` prints."""
         brings = {KINDS[hook]: sorted(makers) for hook, makers in self.brings.items()}
         return {
             "name": self.name,
@@ -88,29 +89,29 @@ class Registry:
     """All plugins of this environment."""
 
     def __init__(self) -> None:
-        """Find entry points; import nothing."""
+        """Find entry points without importing them."""
         self.plugins = [Plugin(BUILTIN, "offpolicy", _core.__version__, OURS)]
         for entry in sorted(entry_points(group=hookspecs.GROUP)):
             package = (entry.dist and entry.dist.name) or entry.value
             self.plugins.append(Plugin(entry.name, package, (entry.dist and entry.dist.version) or "", entry))
 
     def load(self, plugin: Plugin) -> Plugin:
-        """Imports a plugin and asks its hooks, once; what goes wrong there is kept in `error`."""
+        """Import a plugin and call its hooks once; an exception is kept as its `error`."""
         if plugin.loaded:
             return plugin
         try:
-            with redirect_stdout(sys.stderr):  # stdout may be a document of ours
+            with redirect_stdout(sys.stderr):  # stdout may be a JSON document
                 if plugin.entry is not None:
                     plugin.module = plugin.entry.load()
                 plugin.brings, plugin.unknown = _ask(plugin.module)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # SystemExit and panics of extensions too
+        except BaseException as error:  # includes SystemExit and panics of extensions
             plugin.error = f"{type(error).__name__}: {error}"
         return plugin
 
     def load_all(self) -> list[Plugin]:
-        """Every plugin, loaded or with its error, and a warning where another one has a name first."""
+        """Load every plugin; return them with their errors, and with warnings for names that an earlier plugin has."""
         for plugin in self.plugins:
             self.load(plugin)
         for plugin in self.plugins:
@@ -123,7 +124,7 @@ class Registry:
         return self.plugins
 
     def find(self, hook: str, name: str) -> Callable[..., Any]:
-        """The maker of that name."""
+        """Return the maker of that name."""
         text(f"the name of a {KINDS[hook]}", name)
         owner = self._owner(hook, name)
         if owner is not None:
@@ -135,11 +136,11 @@ class Registry:
         raise unknown_plugin(what=KINDS[hook], name=repr(name), hint=f"{hint}{''.join(broken + strange)}")
 
     def names(self, hook: str) -> list[str]:
-        """All that the plugins bring through a hook, each name once, in the order of the plugins."""
+        """Return the names that plugins offer through a hook, each once, in the order of the plugins."""
         return list(dict.fromkeys(name for plugin in self.plugins for name in self.load(plugin).brings.get(hook, {})))
 
     def _owner(self, hook: str, name: str) -> Plugin | None:
-        """Who is asked first: ourselves, then an entry point of that very name, then the others in order."""
+        """Return the first plugin that has the name: the built-in one, an entry point of that name, or another."""
         for plugin in sorted(self.plugins, key=lambda plugin: (plugin.name != BUILTIN, plugin.name != name)):
             if name in self.load(plugin).brings.get(hook, {}):
                 return plugin
@@ -151,7 +152,7 @@ def _not_known(hook: str) -> str:
 
 
 def _ask(module: Any) -> tuple[dict[str, dict[str, Callable[..., Any]]], list[str]]:
-    """Return what the hooks of a module bring, and those that this version does not know: a later one may."""
+    """Return the makers that a module's hooks offer, and its hooks that this version does not have."""
     manager = pluggy.PluginManager(hookspecs.GROUP)
     manager.add_hookspecs(hookspecs)
     manager.register(module)
@@ -159,7 +160,7 @@ def _ask(module: Any) -> tuple[dict[str, dict[str, Callable[..., Any]]], list[st
     if not callers:
         raise no_hook(why="it has no hook: mark its functions with offpolicy.hookspecs.hookimpl")
     unknown = sorted(caller.name for caller in callers if not caller.has_spec())
-    if len(unknown) == len(callers):  # nothing else to keep
+    if len(unknown) == len(callers):  # no known hook is left
         raise no_hook(why="; ".join(_not_known(hook) for hook in unknown))
     return {hook: _makers(hook, getattr(manager.hook, hook)()) for hook in KINDS}, unknown
 
@@ -184,7 +185,7 @@ _registry: Registry | None = None
 
 
 def registry() -> Registry:
-    """The plugins of this environment, found once."""
+    """Return the plugins of this environment, which are searched only once."""
     global _registry
     if _registry is None:
         _registry = Registry()
@@ -202,7 +203,7 @@ def _check_parameters(maker: Callable[..., Any], what: str, options: Mapping[str
 
 
 def _refuse_texts(maker: Callable[..., Any], what: str, options: Mapping[str, Any]) -> None:
-    """Refuse a text where a number is due and the maker did not say so in words of its own."""
+    """Raise an error for a text in place of a number, if the maker's own error did not say so."""
     known = inspect.signature(maker).parameters
     for option, given in options.items():
         if option in known and _is_no_number(known[option], given):
@@ -211,7 +212,7 @@ def _refuse_texts(maker: Callable[..., Any], what: str, options: Mapping[str, An
 
 
 def _is_no_number(parameter: inspect.Parameter, given: Any) -> bool:
-    """Return True for a text where the default is a number, unless the annotation speaks of texts too."""
+    """Return whether a text was given for a parameter that, by its default and annotation, is a number."""
     annotation = parameter.annotation
     said = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
     number = isinstance(parameter.default, int | float) and not isinstance(parameter.default, bool)
@@ -244,7 +245,7 @@ def _make(hook: str, name: str, options: Mapping[str, Any]) -> Any:
 
 
 def domain(name: str, **options: Any) -> Domain:
-    """The domain of that name, from any installed package.
+    """Make the domain of that name, from any installed package.
 
     >>> import offpolicy as op
     >>> op.domain("no-such-domain")
@@ -257,7 +258,7 @@ def domain(name: str, **options: Any) -> Domain:
 
 
 def fitter(name: str, **options: Any) -> ModelFitter:
-    """The model fitter of that name.
+    """Make the model fitter of that name.
 
     >>> import offpolicy as op
     >>> op.fitter("no-such-fitter")
@@ -270,7 +271,7 @@ def fitter(name: str, **options: Any) -> ModelFitter:
 
 
 def generator(name: str, **options: Any) -> Generator:
-    """The generator of candidate policies of that name.
+    """Make the generator of candidate policies of that name.
 
     >>> import offpolicy as op
     >>> op.generator("no-such-generator")
@@ -283,6 +284,6 @@ def generator(name: str, **options: Any) -> Generator:
 
 
 def study(name: str) -> Study:
-    """The study of that name: an experiment and all that is read from its runs."""
+    """Return the study of that name."""
     made: Study = _make("offpolicy_experiments", name, {})
     return made

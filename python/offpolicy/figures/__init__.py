@@ -1,7 +1,7 @@
-"""Pictures of a result: one file for each kind, and one line for each file in `KINDS`.
+"""Pictures of a result: one file per kind, and one line per file in `KINDS`.
 
-A file has a function `draw(result)`, which returns an Altair chart. It is imported when its kind is asked for, because
-Altair is an extra of the package.
+Each file has a function `draw(result)`, which returns an Altair chart. It is imported only when its kind is drawn,
+because Altair is an extra of the package.
 """
 
 from __future__ import annotations

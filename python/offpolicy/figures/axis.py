@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-#: The axis goes beyond the middle half of all numbers by so many widths of it, at most.
+#: The axis extends beyond the middle half of all numbers by at most so many widths of that half.
 REACH = 3.0
 #: The empty part at each end, as a share of the axis.
 MARGIN = 0.03
-#: How far an axis can reach: the width of a wider one is not a float.
+#: The largest end of an axis; the width of a wider axis would overflow.
 FARTHEST = 5e307
 
 
 def limits(numbers: Iterable[float | None], always: Iterable[float | None] = ()) -> tuple[float, float, bool]:
-    """Return the ends of the axis, and whether a number lies beyond; those in `always` never do.
+    """Return the ends of the axis, and whether a number lies beyond them; numbers in `always` never do.
 
     >>> limits([0.0, 1.0, 2.0, 3.0, 4.0, 1e6], always=[-50.0])
     (-51.62, 5.62, True)

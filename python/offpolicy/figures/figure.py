@@ -1,4 +1,4 @@
-"""A picture that can be looked at in a notebook and saved."""
+"""A picture that a notebook shows and that can be saved."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Figure:
     chart: Any = field(repr=False, compare=False)
 
     def save(self, path: str | Path) -> None:
-        """Write a file `.svg`, `.png`, `.html` or `.json` (Vega-Lite); the page of HTML loads nothing."""
+        """Write a file `.svg`, `.png`, `.html` or `.json` (Vega-Lite); the HTML page loads no other files."""
         plotting.save(self.chart, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the description in Vega-Lite, with the data."""
+        """Return the Vega-Lite specification with the data."""
         return plotting.described(self.chart)
 
     def _repr_svg_(self) -> str:
-        """Return the picture that a notebook shows, which needs no script."""
+        """Return the picture that a notebook shows; it needs no script."""
         return plotting.svg(self.chart)

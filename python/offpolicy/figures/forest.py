@@ -1,7 +1,7 @@
 """Forest plot of an evaluation: one row per policy and estimator, with value, interval and verdict.
 
-The verdict on a row is told by shape, by colour and in a word, so that print and colour-blind eyes lose nothing. The
-dashed line is the value that the behaviour policy had, by `mc`.
+The verdict on a row is shown by shape, by colour and in a word, so that it stays readable in black and white and for
+colour-blind readers. The dashed line is the observed value of the behaviour policy (`mc`).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from offpolicy.figures.axis import limits
 WIDTH, ROW = 330, 24
 #: The gap between the plot and the columns of text on its right, and the width of a character.
 GAP, CHARACTER = 18, 6.6
-#: Characters of a line under the title, and lines at most.
+#: The largest number of characters per line under the title, and of lines.
 LINE, LINES = 104, 5
 INK, SOFT, FAINT = "#24292f", "#6b7280", "#e5e7eb"
-#: What is said of the behaviour policy's own row in place of a verdict.
+#: The word in the behaviour policy's own row in place of a verdict.
 OBSERVED = "observed"
-#: Colour and shape of each verdict; the colours differ in lightness too.
+#: The colour and shape of each verdict; the colours also differ in lightness.
 MARKS = {
     OBSERVED: (SOFT, "square"),
     "reliable": ("#0b5fa5", "circle"),
@@ -69,7 +69,7 @@ def draw(evaluation: Evaluation) -> alt.FacetChart:
 
 
 def data(evaluation: Evaluation) -> pl.DataFrame:
-    """Return the table of the evaluation with what is drawn beside it; names can be drawn as they are."""
+    """Return the table of the evaluation with the text drawn beside each row; names are made printable."""
     found, table = evaluation.estimates, evaluation.table
     reference = next((each.value for each in found if each.policy == BEHAVIOR), None)
     digits = _digits(table)
@@ -88,7 +88,7 @@ def _verdict(evaluation: Evaluation, estimate: Estimate) -> str:
 
 
 def _digits(table: pl.DataFrame) -> str:
-    """Return the format in which all numbers show three digits of the axis, if they are neither huge nor tiny."""
+    """Return a format that resolves three digits of the axis, unless numbers are huge or tiny."""
     low, high, _ = _limits(table)
     every = pl.concat([table["value"], table["low"], table["high"]]).abs().max()
     decimals = 2 - math.floor(math.log10(high - low)) if 0 < high - low < math.inf else math.inf
@@ -157,6 +157,6 @@ def _layers(rows: pl.DataFrame, scale: alt.Scale) -> list[Any]:
 
 
 def _columns(rows: pl.DataFrame) -> tuple[float, float, float]:
-    """Return where the columns of text are: the end of the values, the beginning of intervals and of verdicts."""
+    """Return the positions of the text columns: the end of the values, and the start of intervals and of verdicts."""
     values, intervals = (CHARACTER * int(rows[name].str.len_chars().max() or 0) for name in ("written", "interval"))  # type: ignore[arg-type]
     return WIDTH + GAP + values, WIDTH + GAP + values + 10, WIDTH + GAP + values + 10 + intervals + GAP

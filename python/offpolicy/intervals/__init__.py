@@ -1,6 +1,8 @@
-"""Confidence intervals: each with its kind, what it assumed, and a reason where it cannot be had; a method a file.
+"""Confidence intervals, one file per method.
 
-    method         kind           state that it is made of             refuses
+An interval has a kind, the numbers that it rests on, and, if it is withheld, the reason.
+
+    method         kind           made from                            refuses
     normal, t      asymptotic     mean and standard error
     t-skew         asymptotic     values, or trajectories left out
     hoeffding      finite-sample  mean, given bounds                   weighted estimators
@@ -13,13 +15,13 @@
     bootstrap      heuristic      replicates of sums
     bootstrap-bca  heuristic      replicates of sums, and influence
 
-All refuse `magic`, whose value leans on a model: its error is more than its spread (docs/results/magic has by how
-much). Those for finite samples refuse `reg`, and `dr-v2` where P̂/P is not known: with a wrong model their mean is not
-the value. The others learn the error from the spread of the sample, and are withheld where it has none (see
-`rounding`). `auto` takes one of them, see `auto`. An interval says in `caution` where it is known to fall short, see
-`shortfalls`. A two-sided interval of level 1 − δ misses on each side with δ/2; a bound from one side has all of δ.
-Bounds on rewards, ratios and models are given, never seen. Whatever the state is, it does not depend on the order of
-trajectories, on how they are cut into files, or on threads; nor does an interval.
+All methods refuse `magic`, whose value depends on a model: its error is more than its spread (docs/results/magic says
+by how much). The methods for finite samples refuse `reg`, and `dr-v2` if P̂/P is not known: with a wrong model, their
+mean is not the value. The other methods learn the error from the spread of the sample and are withheld if it has none
+(`rounding`). `auto` chooses one of the methods. If an interval is known to fall short, its `caution` says so
+(`shortfalls`). A two-sided interval of level 1 − δ misses on each side with probability δ/2; a one-sided bound uses all
+of δ. Bounds on rewards, ratios and models are given by the user, never taken from the sample. No interval depends on
+the order of trajectories, on how they are cut into files, or on threads.
 """
 
 from __future__ import annotations
@@ -56,24 +58,24 @@ from offpolicy.intervals.rounding import no_spread
 __all__ = ["CHOICES", "METHODS", "SIDES", "Interval", "Method", "Request", "check", "interval"]
 
 
-#: Kinds that promise something for finite samples.
+#: Kinds with a guarantee for finite samples.
 PROMISES = ("finite-sample", "anytime")
-#: Methods that hold where only clusters of episodes are independent.
+#: Methods that are valid if only clusters of episodes are independent.
 BY_CLUSTER = ("normal", "t", "bootstrap", "bootstrap-bca")
 
 
 @dataclass(frozen=True)
 class Method:
-    """How ends are found, what kind of promise they make, and for which estimators they make none."""
+    """A method: its kind, the function that finds the ends, and the conditions under which it is valid."""
 
     kind: str
     ends: Callable[[Request], Ends]
-    needs_means: bool = False  # holds for means of values of trajectories, and for no ratio of sums
+    needs_means: bool = False  # valid for means over trajectories, not for ratios of sums
     needs_weights: bool = False
-    only: str | None = None  # the one side that it bounds
+    only: str | None = None  # the only side that it bounds
 
     def check(self, request: Request) -> None:
-        """Refuses a side or an estimator for which the method is not valid."""
+        """Refuse a side or an estimator for which the method is not valid."""
         method, estimator, about = request.method, request.estimator, describe(request.estimator)
         if self.only not in (None, request.side):
             raise WithheldError(f'{method} bounds a value from below only: ask for side="{self.only}"')
@@ -118,12 +120,12 @@ METHODS = {
     "bootstrap-bca": Method("heuristic", bootstrap.bca),
 }
 
-#: What may be asked for.
+#: The names that a user may give as a method.
 CHOICES = (*METHODS, auto.AUTO)
 
 
 def check(method: str, confidence: float, side: str = "two") -> None:
-    """Refuses an unknown method or side, and a level outside (0, 1)."""
+    """Refuse an unknown method or side, and a level outside (0, 1)."""
     if not isinstance(method, str) or method not in CHOICES:
         hint = f"{suggestion(str(method), CHOICES) or ';'} there are {', '.join(CHOICES)}"
         raise unknown_name(lack="no interval", name=scalars.shown(method), hint=hint)
@@ -133,7 +135,10 @@ def check(method: str, confidence: float, side: str = "two") -> None:
 
 
 def interval(request: Request, withheld: str | None = None) -> Interval:
-    """The interval of an estimate, or the reason why there is none; `withheld` is one that is known beforehand."""
+    """Return the interval of an estimate, or one without ends and with the reason.
+
+    `withheld` is a reason that is already known.
+    """
     check(request.method, request.confidence, request.side)
     if request.method == auto.AUTO:
         return auto.take(request, lambda name: interval(replace(request, method=name), withheld))

@@ -3,8 +3,8 @@
     F ≤ F_n + ε everywhere with probability 1 − δ,    ε = √(ln(1/δ) / 2n)        Dvoretzky, Kiefer & Wolfowitz; Massart
     μ = ∫ (1 − F) ≥ Σ_i (x_(i) − x_(i−1)) · max(0, 1 − (i−1)/n − ε)              x_(0) = 0
 
-that is, the share ε of the largest values counts as 0. Massart's constant needs δ ≤ ½; above that, the bound is that
-of ½.
+that is, the share ε of the largest values counts as 0. Massart's constant needs δ ≤ ½; for a larger δ, the bound for ½
+is taken.
 
 Anderson, "Confidence limits for the expected value of an arbitrary bounded random variable with a continuous
 distribution function" (1969); Massart, "The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality" (1990).
@@ -22,12 +22,12 @@ from offpolicy.intervals.sketch import Sketch
 
 
 def ends(request: Request) -> Ends:
-    """The interval of an average."""
+    """Return the interval of an average."""
     return ends_by(request, lower)
 
 
 def lower(sketch: Sketch, delta: float) -> float:
-    """The bound on the mean of x.
+    """Return the lower bound on the mean of x.
 
     >>> import numpy as np
     >>> from offpolicy.intervals.anderson import lower

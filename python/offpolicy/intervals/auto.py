@@ -1,17 +1,17 @@
-"""The interval that fits, `interval="auto"`: the narrowest kind whose assumptions hold, by rules that look at no value.
+"""The choice of a method by `interval="auto"`: the narrowest kind whose assumptions hold.
 
-    1. `t`        the effective sample size is 1000 or more: a sum of so many hardly remembers the skewness of one; or
-                  episodes come in clusters, or π0 was estimated, for which the others below do not hold
-    2. `betting`  the effective sample size is below 30, too few for any limit law, and bounds= were given that allow it
-    3. `t-skew`   otherwise: few trajectories, whose skewness and tails it corrects for
-    4. `betting`  where none of these can be had, as of a single trajectory, and bounds= allow it
-    5. `t`        of differences of weighted estimators, which have nothing else
+    1. `t`        if the effective sample size is 1000 or more, so that the skewness of single values hardly matters;
+                  also if episodes come in clusters or π0 was estimated, for which the other methods are not valid
+    2. `betting`  if the effective sample size is below 30, too few for any limit law, and bounds= were given
+    3. `t-skew`   otherwise, since it corrects for the skewness and tails of few trajectories
+    4. `betting`  if none of these can be had, as for a single trajectory, and bounds= were given
+    5. `t`        for differences of weighted estimators, for which no other method is available
 
-The first that is not withheld is taken; `assumptions["chosen"]` says why. The effective sample size of an estimator
-without weights is n. Nothing else of the log is looked at: to make several intervals and take the narrowest would miss
-the truth more often than each of them does. The choice is made by the weights, which are in the values too, so that
-`betting` keeps its promise in this form: it is taken and wrong in at most δ of all logs. docs/results/intervals has how
-often the choice holds the truth, beside `t`.
+The first method that is not withheld is taken, and `assumptions["chosen"]` says why. The effective sample size of an
+estimator without weights is n. The choice looks at nothing else: to make several intervals and take the narrowest would
+miss the truth more often than each of them does. Since the weights decide and are part of the values too, the guarantee
+of `betting` takes this form: in at most δ of all logs it is taken and wrong. docs/results/intervals compares how often
+the choice and `t` hold the truth.
 
 `likelihood` is narrower still and is never taken: it falls short even in the largest samples that were measured.
 """
@@ -31,7 +31,7 @@ FEW = 30
 
 
 def ladder(request: Request) -> Iterator[tuple[str, str]]:
-    """Methods in the order in which they are tried, each with the reason for it."""
+    """Yield the methods in the order in which they are tried, each with the reason for it."""
     size = request.episodes if request.ess is None else request.ess
     seen = f"the effective sample size is {size:,.0f}"
     if request.samples.clusters is not None:
@@ -51,7 +51,7 @@ def ladder(request: Request) -> Iterator[tuple[str, str]]:
 
 
 def take(request: Request, make: Callable[[str], Interval]) -> Interval:
-    """Return the first interval of the ladder that has an end, or the first with its reason."""
+    """Return the first interval of the ladder that is not withheld, or else the first one with its reason."""
     first, tried = None, set()
     for method, why in ladder(request):
         if method in tried:
@@ -61,5 +61,5 @@ def take(request: Request, make: Callable[[str], Interval]) -> Interval:
         if (found.low, found.high) != (None, None):
             return replace(found, assumptions=found.assumptions | {"chosen": f"{method}: {why}"})
         first = first or found
-    assert first is not None  # a ladder has rungs
+    assert first is not None  # a ladder is never empty
     return first

@@ -2,47 +2,49 @@
 
     K(m) = Π_i (1 + λ_i(m) (x_i − m))        0 ≤ λ_i(m) < 1/m, chosen before x_i is seen
 
-If m = μ the game is fair: K is a nonnegative martingale from 1, which ever reaches 1/δ with probability δ at most. So
+If m = μ the game is fair: K is a nonnegative martingale that starts at 1, so that the probability that it ever reaches
+1/δ is at most δ. Hence
 
-    inf {m : K(m) has never reached 1/δ}        is above μ with probability δ at most
+    inf {m : K(m) has never reached 1/δ}        is above μ with probability at most δ
 
-**Stakes.** The log is played in the 40 rounds of the sketch, chosen by a hash of the ids. The stake of a round is set
-by the rounds before it, which is all that predictable means; within a round the order does not matter. With N
-trajectories from this round on, the stake that is most likely to win the ℓ = ln(1/δ) − ln K that are still missing is
-about
+**Stakes.** The log is played in the 40 rounds of the sketch, to which trajectories are assigned by a hash of their ids.
+The stake of a round depends only on the rounds before it, so that it is predictable; within a round the order does not
+matter. With N trajectories from this round on, the stake that is most likely to win the ℓ = ln(1/δ) − ln K that are
+still missing is about
 
     λ(m) = min(√(2 ℓ / N) / σ, 0.9/m),    σ² = (Σ (x − x̄)² + x̄²) / n        over the n trajectories of the rounds before
 
-(x̄² stands for one more trajectory, so that two equal values do not pass for certainty). So a gambler who is behind
-stakes more, one who is ahead stakes less, and one who has won, K ≥ 1/δ, stops: little of δ is left unused. Nothing is
-staked in the first round, nor while no x above 0 has been seen.
+(x̄² acts as one more trajectory, so that σ is above 0 even after two equal values). A gambler who is behind stakes more,
+one who is ahead stakes less, and one who has won, K ≥ 1/δ, stops, so that little of δ is left unused. Nothing is staked
+in the first round, nor before an x above 0 has been seen.
 
-**Two games.** With a bound on ratios there are two variables with the same mean and other floors: see `nonnegative`.
-Each round is played on the one that promises the better bound by the rounds before: the smaller of
+**Two games.** With a bound on ratios there are two variables with the same mean and different floors (`nonnegative`).
+Each round is played on the variable for which the earlier rounds predict the better bound, that is the smaller
 
     ln(1/δ) / (n λ) + λ σ² / 2        λ = min(√(2 ln(1/δ) / n) / σ, 0.9/x̄)
 
 which is how far below the mean K reaches 1/δ with this stake. The choice is predictable, so that K stays a martingale
-and no part of δ is paid for it; the mean of two capitals, or the better of two bounds at δ/2 each, would cost a factor
-of 2 in 1/δ. On four laws of docs/results/intervals, at δ = 0.025, the upper bound by this choice was as far from the
-value as by the better variable alone for n = 1000, where the better of two bounds was 0.99 to 1.18 times as far; for n
-= 100, where first choices are guesses, the better variable alone was at 0.90 to 1.00, and the better of two at 0.95 to
-1.11.
+and no part of δ is spent on it; the mean of two capitals, or the better of two bounds at δ/2 each, would cost a factor
+of 2 in 1/δ. The upper bounds for four distributions of docs/results/intervals were compared at δ = 0.025, in units of
+this choice's distance from the value. For n = 1000, the better variable alone was as far as this choice, and the better
+of two bounds 0.99 to 1.18 times as far. For n = 100, where the first choices are guesses, the better variable alone was
+0.90 to 1.00 times as far, and the better of two bounds 0.95 to 1.11 times.
 
-**K falls in m**, so that the infimum is found by bisection, whose rejected side is returned. Suppose ln K falls in m up
-to a round. With ℓ given, every factor 1 + min(s, 0.9/m)(x − m) falls in m. With m given, let the gain of the round be
+**K falls in m**, so that bisection finds the infimum; its rejected side is returned. Suppose ln K falls in m up to some
+round. With ℓ given, every factor 1 + min(s, 0.9/m)(x − m) falls in m. With m given, let the gain of the round be
 g = Σ ln(1 + λ(x − m)) ≥ Σ λ(x − m) / (1 + λ(x − m)), by ln(1 + y) ≥ y/(1 + y). λ is concave in ℓ and 0 at 0, hence
 dλ/dℓ ≤ λ/ℓ, and for a gambler who has not won, g < ℓ,
 
     d(ln K + g)/d(ln K) = 1 − (dλ/dℓ) Σ (x − m) / (1 + λ(x − m)) ≥ 1 − max(g, 0)/ℓ > 0
 
-so the richer of two gamblers stays the richer, or has won. No m above the mean of the sample is tried: a gambler who
-was lucky early has won for good, and the bound, which stays valid, would lie above the estimate.
+so that the richer of two gamblers stays the richer, or has won. No m above the mean of the sample is tried: a gambler
+who was lucky early has won for good, and the bound, though still valid, would lie above the estimate.
 
-**Beside `bernstein`** with the same bounds it is narrower on all laws of docs/results/intervals. That is no theorem:
-where the first rounds mislead the choice between two games, `bernstein` can be narrower. A search found such a sample
-of 94 trajectories at 75% (an upper end of 0.79 for 0.40), and none at 90% or more with 200 trajectories. `bernstein`
-cannot be joined for nothing: its proof uses up all of its δ, and the better of both would need a part of each.
+**Compared with `bernstein`** for the same bounds, it is narrower on all distributions of docs/results/intervals. This
+is not a theorem: if the first rounds mislead the choice between two games, `bernstein` can be narrower. A search found
+such samples, of 94 trajectories at 75% (an upper end of 0.79 instead of 0.40) and of 206 trajectories at 93.75% (0.317
+instead of 0.284). The two cannot be combined for free: the proof of `bernstein` uses all of its δ, so that the better
+of both would have to share δ between them.
 
 Waudby-Smith & Ramdas, "Estimating means of bounded random variables by betting" (JRSS B 2024); stakes by what is still
 missing: Voráček & Orabona, "STaR-Bets: Sequential target-recalculating bets for tighter confidence intervals" (NeurIPS
@@ -67,19 +69,19 @@ from offpolicy.protocols import Floats
 MOST = 0.9
 #: How close the search comes to the bound, relative to the largest m that it considers.
 CLOSE = 2.0**-40
-#: Up to how many counts several m are tried at once, which then takes less time than one after the other.
+#: The number of counts up to which trying several m at once is faster than one after the other.
 FEW = 4096
 
 
 def ends(request: Request) -> Ends:
-    """The interval of an average."""
+    """Return the interval of an average."""
     return ends_by(request, lower, by_ratios=True)
 
 
 def lower(sketch: Sketch, delta: float, *others: Sketch) -> float:
-    """Return the bound on the mean of x.
+    """Return the lower bound on the mean of x.
 
-    Others may be sketches of the same trajectories, of variables whose mean above their own floor is the same value.
+    `others` are sketches of further variables of the same trajectories; floor plus mean is the same value for all.
 
     >>> import numpy as np
     >>> from offpolicy.intervals.betting import lower
@@ -97,18 +99,18 @@ def lower(sketch: Sketch, delta: float, *others: Sketch) -> float:
 
 @dataclass(frozen=True)
 class Game:
-    """What a round is played on, and what the rounds before say of it."""
+    """A round: the values that it is played on, and what the stake depends on."""
 
     x: Floats
     count: Integers
     mean: float  # x̄ of all rounds
-    base: float  # the floor of x above that of the first variable: x is staked to be above m − base
+    base: float  # the floor of x minus that of the first variable: the bet is that x is above m − base
     spread: float  # σ
-    left: int  # N
+    left: int  # N, the trajectories from this round on
 
 
 def rounds(sketch: Sketch, delta: float, *others: Sketch) -> Iterator[Game]:
-    """Yield the rounds with a stake, each with the variable that promises most by the rounds before."""
+    """Yield the rounds with a stake, each on the variable for which the earlier rounds predict the best bound."""
     variables = (sketch, *others)
     sizes = sketch.counts.sum(axis=1)
     left = sizes[::-1].cumsum()[::-1]
@@ -128,7 +130,7 @@ def rounds(sketch: Sketch, delta: float, *others: Sketch) -> Iterator[Game]:
 
 
 def _moments(x: Floats, count: Integers) -> tuple[float, float]:
-    """x̄ and σ of what was counted; 0 if there is nothing."""
+    """Return x̄ and σ of the counted values, or zeros if nothing was counted."""
     n = int(count.sum())
     if not n:
         return 0.0, 0.0
@@ -137,14 +139,14 @@ def _moments(x: Floats, count: Integers) -> tuple[float, float]:
 
 
 def promised(mean: float, spread: float, n: int, delta: float) -> float:
-    """How far below the mean the bound is expected to be."""
+    """Return how far below the mean the bound is expected to be."""
     enough = math.log(1 / delta)
     stake = min(math.sqrt(2 * enough / n) / spread, MOST / mean)
     return enough / (n * stake) + stake * spread**2 / 2
 
 
 def log_capital(played: list[Game], m: Floats, delta: float) -> Floats:
-    """ln K(m) for every m, which stays where it is once it has reached ln(1/δ)."""
+    """Return ln K(m) for every m; it stays constant once it has reached ln(1/δ)."""
     capital: Floats = np.zeros(len(m))
     enough = math.log(1 / delta)
     for game in played:
@@ -163,7 +165,7 @@ def rejected_below(
     close = CLOSE * high
     while high - low > close:
         m = low + (high - low) * parts
-        rejected = int(np.append(log_capital(m) >= enough, False).argmin())  # up to the first that is not
+        rejected = int(np.append(log_capital(m) >= enough, False).argmin())  # how many of the first m are rejected
         edges = (low, *m.tolist(), high)
         low, high = edges[rejected], edges[rejected + 1]
     return low

@@ -1,18 +1,19 @@
-"""The bootstrap over trajectories, heuristic: what the estimate does when the log is resampled.
+"""The bootstrap over trajectories, heuristic: the spread of the estimate over resamples of the log.
 
-    bootstrap       [θ_(k), θ_(B+1−k)],  k = ⌊(B + 1) δ/2⌋        percentiles: of B sorted replicates
-    bootstrap-bca   the same with Φ(z_0 + (z_0 + z)/(1 − a (z_0 + z))) in the place of δ/2, z = Φ⁻¹(δ/2)
+    bootstrap       [θ_(k), θ_(B+1−k)],  k = ⌊(B + 1) δ/2⌋        percentiles of B sorted replicates
+    bootstrap-bca   the same with Φ(z_0 + (z_0 + z)/(1 − a (z_0 + z))) instead of δ/2, z = Φ⁻¹(δ/2)
                     z_0 = Φ⁻¹(share of replicates below θ),  a = Σψ³ / (6 (Σψ²)^{3/2}): bias and acceleration
 
-with the influence ψ of each trajectory. A resample in which no trajectory has weight has no estimate: it counts as
-−∞ below and +∞ above, so that an interval is withheld where there are many of them. Nothing is promised for a finite
-sample: where a few weights dominate, resamples know as little of the others as the log does. Where episodes come in
-clusters these are resampled, each with all of its trajectories, and ψ is that of a cluster. Where no resample differs
-from the estimate there is no interval. Resamples are made of rounded columns (see `replicates`): an end beyond the
-estimate by no more than that rounding is the estimate.
+with the influence ψ of each trajectory. A resample in which no trajectory has weight has no estimate: it counts as −∞
+for the lower end and +∞ for the upper end, and the interval is withheld if there are many of them. Nothing is
+guaranteed for a finite sample: if a few weights dominate, the resamples know as little about all other trajectories as
+the log. If episodes come in clusters, whole clusters are resampled and ψ is that of a cluster. If no resample differs
+from the estimate, there is no interval. Resamples are computed from rounded columns (`replicates`); an end that lies on
+the wrong side of the estimate by no more than that rounding is set to the estimate.
 
-Efron, "Better bootstrap confidence intervals" (JASA 1987); the cost of B replicates of n trajectories is B·n times k
-columns.
+The cost of B replicates of n trajectories with k columns is proportional to B·n·k.
+
+Efron, "Better bootstrap confidence intervals" (JASA 1987).
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ from offpolicy.intervals.request import Ends, Request, WithheldError
 from offpolicy.intervals.rounding import rounding
 from offpolicy.protocols import Floats
 
-#: Numbers that the state may have: 1 GiB.
+#: The largest number of floats that the sums may take: 1 GiB.
 LARGEST_STATE = 1 << 27
 NORMAL = NormalDist()
 
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """θ of the log and of its resamples, NaN where it has none, the acceleration a, and the unit θ is rounded to."""
+    """θ of the log and of its resamples (NaN if undefined), the acceleration a, and the unit to which θ is rounded."""
 
     theta: float
     replicates: Floats
@@ -50,12 +51,12 @@ class Bootstrap:
 
     @property
     def undefined(self) -> int:
-        """Resamples without an estimate."""
+        """The number of resamples without an estimate."""
         return int(np.count_nonzero(np.isnan(self.replicates)))
 
     @property
     def bias(self) -> float:
-        """z_0, where a replicate equal to θ is half below it."""
+        """The bias z_0, for which a replicate equal to θ counts half."""
         below = np.count_nonzero(self.replicates < self.theta)
         equal = np.count_nonzero(self.replicates == self.theta)
         share = (below + equal / 2) / max(1, len(self.replicates) - self.undefined)
@@ -64,7 +65,7 @@ class Bootstrap:
         return NORMAL.inv_cdf(share)
 
     def corrected(self, level: float) -> float:
-        """The level of BCa in the place of a level of percentiles."""
+        """Return the level of BCa that replaces a level of the percentile interval."""
         z = self.bias + NORMAL.inv_cdf(level)
         stretch = 1 - self.acceleration * z
         if stretch <= 0:
@@ -72,7 +73,7 @@ class Bootstrap:
         return NORMAL.cdf(self.bias + z / stretch)
 
     def ends(self, request: Request, below: float, above: float, **assumptions: Any) -> Ends:
-        """The replicates with these shares of all below and above them."""
+        """Return the replicates that have these shares of all replicates below and above them."""
         low = _ordered(self.replicates, below) if request.wants_low else None
         high = -_ordered(-self.replicates, above) if request.wants_high else None
         if not all(math.isfinite(end) for end in (low, high) if end is not None):
@@ -95,12 +96,12 @@ class Bootstrap:
 
 
 def percentile(request: Request) -> Ends:
-    """The interval between percentiles."""
+    """Return the interval between percentiles."""
     return bootstrap(request).ends(request, request.tail, request.tail)
 
 
 def bca(request: Request) -> Ends:
-    """The interval corrected for bias and acceleration."""
+    """Return the interval corrected for bias and acceleration."""
     found = bootstrap(request)
     below = found.corrected(request.tail) if request.wants_low else request.tail
     above = 1 - found.corrected(request.quantile) if request.wants_high else request.tail
@@ -108,7 +109,7 @@ def bca(request: Request) -> Ends:
 
 
 def bootstrap(request: Request) -> Bootstrap:
-    """All resamples, made once for each number of them and seed."""
+    """Return the resamples, which are made once for each number of replicates and seed."""
     if not (isinstance(request.replicates, int) and request.replicates >= 1):
         raise bad_value(name="replicates", expected="a whole number of at least 1", found=repr(request.replicates))
     key = ("bootstrap", request.policy, request.estimator, request.replicates, request.seed)
@@ -123,7 +124,7 @@ def _resample(request: Request) -> Bootstrap:
             f"{LARGEST_STATE:,}: ask for fewer replicates"
         )
     clusters = request.samples.clusters
-    most = 1 if clusters is None else MOST  # a resample may have each cluster so many times
+    most = 1 if clusters is None else MOST  # how often a resample may contain one cluster
     sums = ReplicateSums(request.replicates, request.seed, Quanta.of(blocks(), most * request.episodes))
     for ids, columns in blocks():
         sums.add((ids if clusters is None else clusters.of(ids), columns))
@@ -134,14 +135,14 @@ def _resample(request: Request) -> Bootstrap:
 
 
 def acceleration(psi: Floats) -> float:
-    """a of the influence of each trajectory, whatever its unit."""
+    """Return a from the influence values of the trajectories, in any unit."""
     psi = psi / (float(np.abs(psi).max()) or 1.0)
     cubes, squares = float(exact_sum(psi**3)), float(exact_sum(psi**2))
     return cubes / (6 * squares**1.5) if squares > 0 else 0.0
 
 
 def _ordered(replicates: Floats, level: float) -> float:
-    """The ⌊(B+1) level⌋-th smallest, −∞ for those without an estimate, and where there are too few."""
+    """Return the ⌊(B+1) level⌋-th smallest replicate, or −∞ if it has no estimate or there are too few."""
     place = math.floor((len(replicates) + 1) * level + 1e-9)  # 1 − 0.9 is a little less than 0.1
     ordered = np.sort(np.where(np.isnan(replicates), -np.inf, replicates))
     return float(ordered[place - 1]) if place >= 1 else -math.inf

@@ -2,12 +2,13 @@
 
     μ ≥ ȳ − 7 c ln(2/δ) / (3 (n − 1)) − (1/n) √( ln(2/δ)/(n − 1) · Σ_i Σ_j (y_i − y_j)² )
 
-The double sum over pairs is 2 n (n−1) s²: this is Maurer and Pontil's bound (see `bernstein`) on [0, c], and cutting
-off only lowers the mean. c must not depend on the trajectories that it cuts. So it is chosen by the first two of the
-40 rounds, 5% chosen by a hash of the ids, where it maximises what the bound would be for the n others, with ȳ and s² of
-the 5%; the bound itself is made of the n others. Each x of the pre-sample is tried as c.
+The double sum over pairs is 2 n (n−1) s²: this is Maurer and Pontil's bound (`bernstein`) on [0, c], and cutting off
+only lowers the mean. c must not depend on the trajectories that it cuts off. It is therefore chosen on a pre-sample,
+the first two of the 40 rounds, which are 5% of the trajectories by a hash of their ids. The bound is computed from the
+n others. Each x of the pre-sample is tried as c. The one that would give the highest bound for n trajectories with the
+ȳ and s² of the pre-sample is taken.
 
-It bounds from below only, as published; the bound is 0 if nothing above 0 is left.
+The method bounds from below only, as published; a bound below 0 is replaced by 0.
 
 Thomas, Theocharous & Ghavamzadeh, "High-confidence off-policy evaluation" (AAAI 2015), theorem 1.
 """
@@ -24,12 +25,12 @@ from offpolicy.intervals.request import Ends, Request, WithheldError
 from offpolicy.intervals.sketch import Integers, Sketch
 from offpolicy.protocols import Floats
 
-#: Rounds that choose c: 5% of the trajectories.
+#: The number of rounds in the pre-sample, 5% of the trajectories.
 PRE_SAMPLE = 2
 
 
 def ends(request: Request) -> Ends:
-    """The lower bound of an average."""
+    """Return the lower bound of an average."""
     sketch = sketch_of(request, "lower")
     low = sketch.floor + lower(sketch, request.tail)
     chosen = {"cap": cap(sketch, request.tail), "pre_sample": int(parts(sketch)[0].sum())}
@@ -37,7 +38,7 @@ def ends(request: Request) -> Ends:
 
 
 def lower(sketch: Sketch, delta: float) -> float:
-    """The bound on the mean of x.
+    """Return the lower bound on the mean of x.
 
     >>> import numpy as np
     >>> from offpolicy.intervals.hcope import lower
@@ -54,17 +55,17 @@ def lower(sketch: Sketch, delta: float) -> float:
 
 
 def parts(sketch: Sketch) -> tuple[Integers, Integers]:
-    """Counts of the pre-sample, and of the others."""
+    """Return the counts of the pre-sample and those of the other trajectories."""
     return sketch.counts[:PRE_SAMPLE].sum(axis=0), sketch.counts[PRE_SAMPLE:].sum(axis=0)
 
 
 def cap(sketch: Sketch, delta: float) -> float:
-    """c: what promises the highest bound, by the pre-sample alone."""
+    """Return the c for which the pre-sample alone predicts the highest bound."""
     before, rest = parts(sketch)
     chosen = before > 0
     c, count, seen, n = sketch.x[chosen], before[chosen], int(before.sum()), int(rest.sum())
-    # Σ y and Σ y² for every c at once: the sum up to c, and c for each that is cut off. Where rounding makes another c
-    # look best, that is a choice like any other.
+    # Σ y and Σ y² are the sums up to c, plus c or c² for each value that is cut off; they are computed for every c at
+    # once. If rounding makes another c look best, the bound stays valid.
     cut = seen - np.cumsum(count)
     mean = (np.cumsum(count * c) + cut * c) / seen
     square = (np.cumsum(count * c**2) + cut * c**2) / seen
@@ -74,7 +75,7 @@ def cap(sketch: Sketch, delta: float) -> float:
 
 
 def bound(x: Floats, count: Integers, c: float, delta: float) -> float:
-    """The bound by the trajectories that were counted."""
+    """Return the bound from the counted trajectories."""
     y, n = np.minimum(x, c), int(count.sum())
     mean = float((count * y).sum()) / n
     variance = float((count * (y - mean) ** 2).sum()) / (n - 1)

@@ -1,22 +1,22 @@
-"""What single trajectories say of the error of an estimate: each is left out once.
+"""The error of an estimate by the jackknife, which leaves out each trajectory once.
 
     d_i = (n − 1) (θ − θ_{−i})        θ_{−i}: the estimate without trajectory i
 
-For an average d_i = x_i − x̄. For a weighted estimator, Σ_k w_k A_k/B_k with ratios of sums (see `ratios`), no
-difference of nearly equal numbers is formed:
+For an average, d_i = x_i − x̄. For a weighted estimator, Σ_k w_k A_k/B_k with ratios of sums (`ratios`), a formula
+without differences of nearly equal numbers is used:
 
     d_i = (n − 1) Σ_k w_k (a_{k,i} − b_{k,i} A_k/B_k) / (B_k − b_{k,i})
 
-that is the influence of i with each term over 1 − b_{k,i}/B_k, its share of the weight left out. In a small sample a
-trajectory of much weight draws the estimate to itself and looks as if it hardly erred; without it one sees how much it
-did. From these values
+that is the influence of i with each term divided by 1 − b_{k,i}/B_k, the share of the weight that the others have. In a
+small sample, a trajectory of large weight pulls the estimate towards itself, so that its own error looks small; the
+estimate without it shows the error. From these values
 
     SE = √(Σ d² / (n (n − 1)))                                    Quenouille's and Tukey's jackknife; for averages s/√n
     ν  = min(n − 1, 2 / ((κ − 3)/n + 2/(n − 1)))                  Satterthwaite: 2 (E s²)² / Var s², κ the kurtosis of d
     γ  = m_3 / m_2^{3/2}                                          the skewness of d
 
-A step at which one trajectory has all the weight says nothing of its error, and its term is left out. `t` takes SE and
-ν of a weighted estimator in a small sample, `t-skew` all three of any estimator.
+A step at which one trajectory has all the weight says nothing about its error, and its term is left out. `t` uses SE
+and ν for a weighted estimator in a small sample; `t-skew` uses all three for any estimator.
 
 Efron & Stein, "The jackknife estimate of variance" (Annals of Statistics 1981); Satterthwaite, "An approximate
 distribution of estimates of variance components" (Biometrics Bulletin 1946).
@@ -35,10 +35,10 @@ from offpolicy.intervals.ratios import Ratios, ratios
 from offpolicy.intervals.request import Request, WithheldError
 from offpolicy.protocols import Floats
 
-#: Trajectories times steps up to which they are left out one by one, all in memory. In a larger log the shares of
-#: single trajectories are small unless its weights are hopeless, and the influence values themselves are taken.
+#: The number of trajectories times steps up to which trajectories are left out one by one, in memory. In a larger log
+#: the influence values are taken instead: single trajectories have small shares there, unless the weights are hopeless.
 LARGEST = 1 << 20
-#: Effective sample size from which on leaving out a trajectory changes nothing that can be measured.
+#: The effective sample size from which on leaving out a trajectory makes no measurable difference.
 MANY = 1000
 
 
@@ -52,7 +52,7 @@ class Spread:
 
     @classmethod
     def of(cls, d: Floats) -> Spread:
-        """Return those of values whose mean would be 0 without bias, whatever their order and unit.
+        """Return SE, ν and γ of the values d, which do not depend on the order of d or on its unit.
 
         >>> import numpy as np
         >>> from offpolicy.intervals.leave_one_out import Spread
@@ -64,7 +64,7 @@ class Spread:
             return cls(0.0, n - 1.0, 0.0)
         d = d / unit
         centred = d - float(exact_sum(d) / n)
-        squared = centred * centred  # products, for a power is not odd to the last bit
+        squared = centred * centred  # products, because (−x)**3 need not be −(x**3) to the last bit
         moments = (squared, squared * centred, squared * squared)
         square, cube, fourth = (float(exact_sum(values) / n) for values in moments)
         error = unit * math.sqrt(float(exact_sum(d**2)) / (n * (n - 1)))
@@ -75,15 +75,15 @@ class Spread:
 
 
 def fits(request: Request) -> bool:
-    """True where trajectories can be left out one by one at next to no cost."""
+    """Return whether the log is small enough to leave out trajectories one by one."""
     return request.episodes * request.terms.horizon <= LARGEST
 
 
 def needed(request: Request) -> bool:
-    """True where the influence values of a weighted estimator tell too small an error: in a small sample.
+    """Return whether the influence values give too small an error: for a weighted estimator in a small sample.
 
-    Errors by cluster, of an estimated π0 and of differences are made of other values, and a log that should be read
-    once is not read again.
+    Errors by cluster, for an estimated π0 and of differences are computed from other values and stay as they are. A log
+    that should be read once is not read again.
     """
     return (
         describe(request.estimator).weighted
@@ -96,12 +96,12 @@ def needed(request: Request) -> bool:
 
 
 def spread(request: Request) -> Spread:
-    """Return the spread of an estimate of at least two trajectories, made once."""
+    """Return the spread of an estimate from at least two trajectories; it is computed once."""
     return request.samples.once(("spread", request.policy, request.estimator), lambda: Spread.of(_values(request)))
 
 
 def left_out(theta: Ratios, columns: Floats) -> Floats:
-    """d_i from the columns of all trajectories, (n, k), whose sums are rounded once; NaN where f64 cannot hold them."""
+    """Return d_i from the columns of all trajectories, (n, k), with correctly rounded sums, or NaN if f64 overflows."""
     y = np.hstack([np.ones((len(columns), 1)), columns])
     try:
         sums = np.array([math.fsum(column) for column in y.T])
@@ -116,11 +116,11 @@ def left_out(theta: Ratios, columns: Floats) -> Floats:
 
 
 def _values(request: Request) -> Floats:
-    """d of every trajectory, or ψ of a weighted estimator whose log is too large, or its weights for f64."""
+    """Return d of every trajectory, or ψ for a weighted estimator if the log is too large or weights overflow f64."""
     weighted = describe(request.estimator).weighted
     if fits(request) or not weighted:
         theta, blocks = ratios(request)
-        with np.errstate(all="ignore"):  # weights beyond f64 give values that are not finite
+        with np.errstate(all="ignore"):  # weights that overflow f64 give values that are not finite
             columns = np.concatenate([columns for _, columns in blocks()])
         d = left_out(theta, columns)
         if np.isfinite(d).all():

@@ -1,30 +1,31 @@
-"""Bounds from one side of values that are known to be above a floor; from the other side, of −values above −ceiling.
+"""Lower bounds for values above a known floor, and upper bounds by the same for −values above −ceiling.
 
-The value of a trajectory lies in [L, U] by the given bounds on ratios, rewards and models; see
-`offpolicy.evaluation.bounds`. Of `step-is` and `is` more is known. Let rewards be in [a, b], Γ = Σ_{t≤H} γ^{t−1}, and
-returns G in [aΓ, bΓ]. With the constant a as guess, `dr-bsl` is
+The value of a trajectory lies in [L, U] by the given bounds on ratios, rewards and models
+(`offpolicy.evaluation.bounds`). For `step-is` and `is` more is known. Let rewards be in [a, b], Γ = Σ_{t≤H} γ^{t−1},
+and returns G in [aΓ, bΓ]. With the constant a as baseline, `dr-bsl` is
 
     Σ_t γ^{t−1} [c_{t−1} q_t + c_t (r_t − q_t)] = aΓ + Σ_{t≤H} γ^{t−1} c_t (r_t − a) ≥ aΓ        q_t = a Σ_{k≤H−t} γ^k
 
-where an ended trajectory goes on with r = 0 and keeps c_T (sum by parts: γ^{t−1} q_t − γ^t q_{t+1} = a γ^{t−1}). Its
-expectation is that of `step-is`, and its floor needs no bound on ratios; with the guess b it has the ceiling bΓ. And
+where an ended trajectory goes on with r = 0 and keeps c_T (summation by parts: γ^{t−1} q_t − γ^t q_{t+1} = a γ^{t−1}).
+Its expectation is that of `step-is`, and its floor needs no bound on ratios; with the baseline b it has the ceiling bΓ.
+The values
 
     aΓ + c_H (G − aΓ) ≥ aΓ        bΓ − c_H (bΓ − G) ≤ bΓ
 
-have the expectation of `is`, for E c_H = 1. So `betting`, `sequence`, `hcope` and `anderson` bound `step-is` and `is`
-by these values, given bounds on rewards alone. Since they use that weights have mean 1, the estimate itself may be
-outside of the interval.
+have the expectation of `is`, since E c_H = 1. With these values, `betting`, `sequence`, `hcope` and `anderson` bound
+`step-is` and `is` given bounds on rewards alone. Since they use that weights have mean 1, the estimate itself may lie
+outside the interval.
 
-They hold even where the new policy takes actions that the old one never does. E c_t < 1 there; but the lower bound is
-made of Σ γ^{t−1} c_t (r_t − a), or c_H (G − aΓ), which has nothing negative in it and can only lose, and the upper one
-of Σ γ^{t−1} c_t (b − r_t), or c_H (bΓ − G), likewise.
+The bounds hold even if the new policy takes actions that the old one never does. Then E c_t < 1; but the lower bound is
+computed from Σ γ^{t−1} c_t (r_t − a), or c_H (G − aΓ), whose terms are never negative, so that missing actions can only
+lower it. The upper bound is computed from Σ γ^{t−1} c_t (b − r_t), or c_H (bΓ − G), to which the same applies.
 
 With a bound on ratios too, the values of `step-is` and `is` themselves lie in [L, U], and their distances from L and U
-are a second pair of variables, without the noise of weights where rewards are rare: of b − r nearly all is b, and
-Σ γ^{t−1} c_t (b − r_t) is nearly b Σ γ^{t−1} c_t. `betting` and `sequence` use both. The second pair has the right mean
-only where E c_t = 1. That is no further assumption: an action that only the new policy takes has the ratio π1/π0 = ∞,
-so whoever bounds ratios says that there is none. Where this is not certain, bounds on rewards alone keep the promise
-of the paragraph before.
+are a second pair of variables. If rewards are rare, they lack the noise of the weights that the first pair has:
+Σ γ^{t−1} c_t (b − r_t) is then nearly b Σ γ^{t−1} c_t. `betting` and `sequence` use both pairs. The second pair has the
+right mean only if E c_t = 1. That is no further assumption: an action that only the new policy takes has the ratio
+π1/π0 = ∞, so that a bound on ratios excludes it. If this is not certain, give bounds on rewards alone; then the
+paragraph above applies.
 """
 
 from __future__ import annotations
@@ -40,16 +41,16 @@ from offpolicy.evaluation.estimators import describe
 from offpolicy.intervals.request import CONTRADICTED, Ends, Request, WithheldError
 from offpolicy.intervals.sketch import SLACK, BelowFloorError, Sketch
 
-#: The sign of the values, and the end of a range that is their floor.
+#: For each side, the sign of the values and the index of the end of the range that becomes their floor.
 SIDES = {"lower": (1.0, 0), "upper": (-1.0, 1)}
-#: A lower bound for the mean of x, which holds with probability 1 − δ, from a sketch, δ, and perhaps other sketches.
+#: A function of a sketch, δ and perhaps other sketches that returns a lower bound on the mean of x at level 1 − δ.
 Lower = Callable[..., float]
 
 
 def ends_by(request: Request, lower: Lower, by_ratios: bool = False) -> Ends:
-    """Both ends by a lower bound: that of the values, and that of their opposites.
+    """Return both ends by a lower bound: that of the values, and that of their negatives.
 
-    With `by_ratios` the method takes sketches of both variables, where there are two.
+    With `by_ratios`, the method also gets the sketch of the second variable if there is one.
     """
     lowest, highest = _range(request)
     assumed: dict[str, Any] = {"lowest": lowest, "highest": highest}
@@ -67,10 +68,10 @@ def ends_by(request: Request, lower: Lower, by_ratios: bool = False) -> Ends:
 
 
 def sketch_of(request: Request, side: str, by: str = "rewards") -> Sketch:
-    """Return the values above the lowest possible one, or for the upper side their opposites above that of the highest.
+    """Return the sketch of the values above their floor, or for the upper side of the negatives above −ceiling.
 
-    Of `step-is` and `is` there are values whose floor follows from bounds on rewards, and those with one by ratios.
-    The log is read once and the sketch kept, n values being in memory only meanwhile.
+    For `step-is` and `is`, `by` chooses the variable whose floor follows from bounds on rewards, or on ratios too.
+    The log is read once and the sketch is kept; n values are in memory only while it is made.
     """
     sign, end = SIDES[side]
     limit = (request.range() if by == "ratios" else _range(request))[end]
@@ -98,7 +99,10 @@ def _range(request: Request) -> tuple[float, float]:
 
 
 def _differs_by_ratios(request: Request, side: str) -> bool:
-    """True if ratios are bounded, and the guess is not 0, with which the values are those of the estimator itself."""
+    """Return whether there is a second variable: ratios are bounded, and the baseline of the first one is not 0.
+
+    With the baseline 0 the first variable is the estimator itself.
+    """
     given, (_, end) = request.given(), SIDES[side]
     if not request.by_rewards or given.ratio is None or given.rewards()[end] == 0:
         return False
@@ -106,7 +110,10 @@ def _differs_by_ratios(request: Request, side: str) -> bool:
 
 
 def weighted_returns(request: Request, sign: float, limit: float) -> pl.DataFrame:
-    """limit + c_H (G − limit) of each trajectory. No weight makes more of what rounding leaves of a difference of 0."""
+    """Return limit + c_H (G − limit) of each trajectory.
+
+    A difference G − limit within rounding of 0 is set to 0, so that a large weight does not magnify it.
+    """
     blocks, slack = [], SLACK * abs(limit)
     for steps in request.samples.steps(request.policy, "reward"):
         returns = np.zeros(len(steps.episodes))

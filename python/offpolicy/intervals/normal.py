@@ -1,12 +1,12 @@
-"""By the limit law of the estimate, asymptotic:
+"""Intervals by the limit law of the estimate, asymptotic:
 
     x̄ ∓ q · SE        q the quantile 1 − δ/2 of the normal law, or of Student's t with n − 1 degrees
-                          of freedom; with clusters one less than these, with an estimated π0 fewer (`std_errors`)
+                          of freedom; G − 1 with G clusters, and fewer with an estimated π0 (`std_errors`)
 
-For the weighted estimators SE comes from influence functions, which is too small in a small sample. There `t` takes SE
-and its degrees of freedom from trajectories that are left out one by one (see `leave_one_out`), where that SE is the
-larger one; `factor` is by how much. An interval that is narrower than the rounding of its own arithmetic is widened to
-it (δ of `rounding`).
+For the weighted estimators, SE comes from influence functions and is too small in a small sample. There `t` leaves out
+trajectories one by one (`leave_one_out`), which gives another SE and its degrees of freedom. The larger SE is taken;
+`factor` is its ratio to the first one. An interval narrower than the rounding of its own arithmetic is widened to that
+rounding (δ of `rounding`).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ NEARLY_NORMAL = 100_000
 
 
 def normal(request: Request) -> Ends:
-    """The interval of the normal law."""
+    """Return the interval by the normal law."""
     return _by_quantile(request, NormalDist().inv_cdf(request.quantile))
 
 
 def student(request: Request) -> Ends:
-    """The interval of Student's t."""
+    """Return the interval by Student's t."""
     error = std_error(request)
     if error > 0 and leave_one_out.needed(request):
         found = leave_one_out.spread(request)
@@ -43,7 +43,7 @@ def student(request: Request) -> Ends:
 
 
 def std_error(request: Request) -> float:
-    """The standard error, which must be there."""
+    """Return the standard error, and withhold the interval if there is none."""
     if request.std_error is None:
         alone = "a single trajectory has no standard error"
         again = phrase("the standard error of {name} needs {passes}", name=request.estimator, passes=words.TWO_PASSES)
@@ -52,7 +52,7 @@ def std_error(request: Request) -> float:
 
 
 def student_quantile(p: float, degrees: float) -> float:
-    """The quantile of Student's t, for many degrees by Cornish & Fisher's expansion around the normal.
+    """Return the quantile of Student's t, for many degrees by Cornish & Fisher's expansion around the normal.
 
     >>> from offpolicy.intervals.normal import student_quantile
     >>> round(student_quantile(0.975, 10), 9)

@@ -1,16 +1,18 @@
-"""Intervals of a paired difference: of the mean of d_i = X_i − G_i, the value of trajectory i less its return.
+"""Intervals of a paired difference: the mean of d_i = X_i − G_i, with the value X_i and the return G_i of trajectory i.
 
-`t`, `normal`, `likelihood` and the bootstrap are those of any mean, made of d_i. For finite samples, let rewards be in
-[a, b], Γ = Σ_{t≤H} γ^{t−1}, so that returns are in [aΓ, bΓ], and let X be in [L, U] by the given bounds. Then
+`t`, `normal`, `likelihood` and the bootstrap work as for any mean, with the values d_i. For finite samples, let rewards
+be in [a, b], Γ = Σ_{t≤H} γ^{t−1}, so that returns are in [aΓ, bΓ], and let X be in [L, U] by the given bounds. Then
 
     L − bΓ ≤ d ≤ U − aΓ
 
-serves `hoeffding` and `bernstein`, and `betting`, `sequence`, `hcope` and `anderson` need one end of it only. Of
-`step-is` and `is` they need no bound on ratios. With rewards counted from a, which leaves the expectation as it is,
+is the range for `hoeffding` and `bernstein`, and each side of `betting`, `sequence`, `hcope` and `anderson` needs one
+end of it. For `step-is` and `is` these four need no bound on ratios. Measure rewards from a, which keeps the
+expectation:
 
     X' = aΓ + Σ_t γ^{t−1} c_t (r_t − a) ≥ aΓ,    hence    X' − G ≥ −(b − a)Γ
 
-and aΓ + c_H (G − aΓ) in the place of X' has the same floor; counted from b, G − X' has it (see `nonnegative`).
+and aΓ + c_H (G − aΓ) instead of X' has the same floor. With rewards measured from b, G − X' has this floor
+(`nonnegative`).
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from offpolicy.intervals.request import CONTRADICTED, Ends, Request, WithheldErr
 from offpolicy.intervals.sketch import BelowFloorError, Sketch
 from offpolicy.logs.trajectories import Samples
 
-#: Lower bounds of the mean of values above a floor.
+#: Functions that bound the mean of values above a floor from below.
 LOWERS: dict[str, Lower] = {
     "betting": betting.lower,
     "sequence": sequence.lower,
@@ -52,10 +54,10 @@ class PairedSamples(Samples):
 
 
 class PairedRequest(Request):
-    """An interval that is wanted of a difference; `samples` are `PairedSamples`."""
+    """A request for an interval of a difference; `samples` are `PairedSamples`."""
 
     def own_ends(self) -> Callable[[Request], Ends] | None:
-        """Return what finds the ends of a difference, where that is another than of a value."""
+        """Return the function that finds the ends of a difference, if it is not the method's own."""
         if self.terms.estimated and self.method not in ("t", "normal"):
             return _estimated
         if self.method in LOWERS:
@@ -65,7 +67,7 @@ class PairedRequest(Request):
 
     @property
     def own_error(self) -> bool:
-        """False: the standard error is that of differences."""
+        """False, since the standard error is that of differences."""
         return False
 
     def possible(self) -> Range:
@@ -74,7 +76,7 @@ class PairedRequest(Request):
         return lowest - most, highest - least
 
     def vacuous(self, low: float | None, high: float | None) -> str | None:
-        """Say so where the ends leave no possible difference of two values out."""
+        """Return a remark if the interval contains every possible difference of two values."""
         if self.bounds is None or not self.bounds.hold(self.terms):
             return None
         least, most = self.bounds.returns(self.terms)
@@ -94,7 +96,7 @@ def _ends(request: Request) -> Ends:
 
 
 def _lowest(request: Request, sign: float, end: int) -> tuple[float, float]:
-    """Return the lower bound of the mean of d, or of −d, and the floor; by ratios too where they are bounded."""
+    """Return a lower bound on the mean of d or −d, and the floor; bounds on ratios are used if they are given."""
     given, by_rewards = request.given(), request.by_rewards
     sketch = _sketch(request, sign, end, by_rewards)
     if not (by_rewards and given.ratio is not None and request.method in ("betting", "sequence")):
@@ -105,7 +107,7 @@ def _lowest(request: Request, sign: float, end: int) -> tuple[float, float]:
 
 
 def _sketch(request: Request, sign: float, end: int, by_rewards: bool) -> Sketch:
-    """Read d_i, or their opposites where `sign` is −1, as values above their least possible one."""
+    """Return the sketch of d_i, or of −d_i if `sign` is −1, above the least possible value."""
     samples, estimator, guess = request.samples, request.estimator, None
     assert isinstance(samples, PairedSamples)
     returns = request.given().returns(request.terms)

@@ -1,11 +1,11 @@
-"""How often a trajectory is in a resample: N ~ Poisson(1), by a hash of the seed, the episode's id and the resample.
+"""Poisson counts: how often a trajectory is in a resample, by a hash of the seed, the episode's id and the resample.
 
     N = Σ_k 1{u < t_k},    u: 16 bits of hash(seed, id, b),    t_k ≈ 2¹⁶ P(Poisson(1) ≥ k)
 
-A resample of n out of n trajectories draws each about Poisson(1) times, and these counts need neither n nor an
-order: any shard finds the same ones. The thresholds t_k are the nearest integers, but for two that were moved by one
-so that mean and variance of N are exactly 1. 64 bits are output number 1 + ⌊b/4⌋ of SplitMix64 started at the hash
-of the id (see `offpolicy.folds`) and serve four resamples.
+A resample of n out of n trajectories draws each about Poisson(1) times. Counts by a hash need neither n nor an order,
+so that every shard finds the same ones. The thresholds t_k are the nearest integers, except for two that were moved by
+one so that mean and variance of N are exactly 1. Output number 1 + ⌊b/4⌋ of SplitMix64, started at the hash of the id
+(`offpolicy.folds`), is a word of 64 bits that serves four resamples.
 
 Hanley & MacGibbon, "Creating non-parametric bootstrap samples using Poisson frequencies" (2006).
 """
@@ -21,16 +21,16 @@ from offpolicy.protocols import Floats
 THRESHOLDS = (41427, 17317, 5262, 1245, 240, 39, 5, 1)
 #: The largest N.
 MOST = len(THRESHOLDS)
-#: N of each u.
+#: N for each u.
 COUNT = (np.arange(1 << 16)[:, None] < np.array(THRESHOLDS)).sum(axis=1).astype(np.float64)
-#: Resamples that share a word.
+#: How many resamples share a word of 64 bits.
 LANES = 4
-#: Trajectories at a time, so that what is in between stays in a cache.
+#: How many trajectories are done at a time, so that intermediate results stay in a cache.
 AT_ONCE = 256
 
 
 def weights(keys: Hashes, words: range, out: Floats | None = None) -> Floats:
-    """N of trajectories with these hashes in the resamples of some words: (n, 4 · words), in `out` if it is given.
+    """Return N of trajectories with these hashes in the resamples of some words, (n, 4 · words), in `out` if given.
 
     >>> import numpy as np
     >>> from offpolicy.folds import hash_of
@@ -44,5 +44,5 @@ def weights(keys: Hashes, words: range, out: Floats | None = None) -> Floats:
     for start in range(0, len(keys), AT_ONCE):
         some = slice(start, start + AT_ONCE)
         outputs = mix(keys[some, None] + steps)
-        COUNT.take(outputs.view(np.uint16), out=found[some], mode="clip")  # nothing to clip, and the fastest
+        COUNT.take(outputs.view(np.uint16), out=found[some], mode="clip")  # the fastest mode; nothing is clipped
     return found

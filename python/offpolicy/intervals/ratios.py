@@ -1,4 +1,4 @@
-"""What an estimate is made of, for those who recompute it from other sums: weighted ratios of sums over trajectories.
+"""Estimates as weighted ratios of sums over trajectories, from which resamples and the jackknife recompute them.
 
     θ = Σ_k w_k Σ_i y_{num(k),i} / Σ_i y_{den(k),i}        y_0 = 1
 
@@ -26,13 +26,13 @@ from offpolicy.intervals.request import Request
 from offpolicy.logs.trajectories import Steps
 from offpolicy.protocols import Floats
 
-#: Ids of trajectories and their columns, (n, k): y_0 is not among them.
+#: The ids of n trajectories and their columns y_1, …, y_k, (n, k).
 Block = tuple[pl.Series, Floats]
 
 
 @dataclass(frozen=True)
 class Ratios:
-    """θ as a function of the sums of columns y_0, …, y_k; `num` and `den` are numbers of columns."""
+    """θ as a function of the sums of columns y_0, …, y_k; `num` and `den` are indices of columns."""
 
     weights: Floats
     num: NDArray[Any]
@@ -40,17 +40,17 @@ class Ratios:
 
     @property
     def columns(self) -> int:
-        """k."""
+        """The number of columns k, without y_0."""
         return int(max(self.num.max(), self.den.max()))
 
     def value(self, sums: Floats) -> Floats:
-        """θ of each row of sums, (m, k + 1); NaN where a denominator is 0."""
+        """Return θ of each row of sums, (m, k + 1), or NaN if a denominator is 0."""
         with np.errstate(invalid="ignore", divide="ignore"):
             found: Floats = (self.weights * (sums[:, self.num] / sums[:, self.den])).sum(axis=1)
         return found
 
     def gradient(self, sums: Floats) -> Floats:
-        """∂θ/∂sums at one row, (k + 1,)."""
+        """Return ∂θ/∂sums at one row of sums, (k + 1,)."""
         found = np.zeros(len(sums))
         np.add.at(found, self.num, self.weights / sums[self.den])
         np.add.at(found, self.den, -self.weights * (sums[self.num] / sums[self.den]) / sums[self.den])
@@ -58,7 +58,7 @@ class Ratios:
 
 
 def ratios(request: Request) -> tuple[Ratios, Callable[[], Iterator[Block]]]:
-    """θ of an estimator, and what reads the columns of the log, block by block, each time it is called."""
+    """Return θ of an estimator, and a function that reads its columns from the log in blocks."""
     one, gamma, h = np.ones(1), request.terms.discount, request.terms.horizon
     policy, samples = request.policy, request.samples
     powers: Floats = np.power(float(gamma), np.arange(h), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What is asked of a method, and what it answers."""
+"""The request for an interval, which a method gets, and the ends, which it returns."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from offpolicy.evaluation.estimators import describe
 from offpolicy.intervals.sketch import SLACK
 from offpolicy.logs.trajectories import Samples
 
-#: Bootstrap replicates, unless asked for others.
+#: The default number of bootstrap replicates.
 REPLICATES = 2000
 
 
-#: Methods that need bounds on rewards alone, of estimators that are bounded by them (`Request.by_rewards`).
+#: Methods that need only bounds on rewards, if the estimator allows that (`Request.by_rewards`).
 BY_REWARDS = ("betting", "sequence", "hcope", "anderson")
-#: What is said where the log has what bounds exclude.
+#: The beginning of the reason if the log has values that the bounds exclude.
 CONTRADICTED = "the log contradicts the given bounds"
 
 
 class WithheldError(OffPolicyError):
-    """Why there is no interval."""
+    """The reason why there is no interval."""
 
 
 @dataclass(frozen=True)
 class Ends:
-    """The ends that were found, and the numbers that they rest on."""
+    """The ends of an interval, and the numbers that they rest on."""
 
     low: float | None
     high: float | None
@@ -39,7 +39,7 @@ class Ends:
 
 @dataclass(frozen=True)
 class Request:
-    """An estimate, and the interval that is wanted of it."""
+    """An estimate, and the interval that is requested for it."""
 
     method: str
     policy: str
@@ -54,31 +54,31 @@ class Request:
     bounds: Bounds | None = None
     replicates: int = REPLICATES
     seed: int = 0
-    extremes: Range | None = None  # the least and the largest value of a trajectory, where they are known
-    degrees: int | None = None  # of freedom of the standard error, where they are not n − 1
+    extremes: Range | None = None  # the least and the largest value of a trajectory, if they are known
+    degrees: int | None = None  # degrees of freedom of the standard error, if they are not n − 1
     ess: float | None = None  # the effective sample size of the weights, n without weights
 
     def own_ends(self) -> Callable[[Request], Ends] | None:
-        """Return what finds the ends where the method's own way does not fit what is asked for."""
+        """Return a function that finds the ends instead of the method's own, or None to use the method's own."""
         return None
 
     @property
     def own_error(self) -> bool:
-        """True where the standard error is that of independent trajectories and of a known π0."""
+        """Whether the standard error is that of independent trajectories with a known π0."""
         return self.degrees is None and self.samples.clusters is None
 
     @property
     def by_rewards(self) -> bool:
-        """True where values with the same mean are bounded from one side by bounds on rewards alone.
+        """Whether there are values with the same mean that bounds on rewards alone bound from one side.
 
-        Such are r + Σ γ^{t−1} c_t (r_t − r) and g + c_H (G − g), which a weight of 0 makes r or g.
+        Such values are r + Σ γ^{t−1} c_t (r_t − r) and g + c_H (G − g), which equal r or g if the weights are 0.
         """
         about = describe(self.estimator)
         return about.with_baseline is not None or about.range == "weighted-return"
 
     @property
     def tail(self) -> float:
-        """How often each end may be missed."""
+        """The probability with which each end may miss the truth."""
         return (1 - self.confidence) / (2 if self.side == "two" else 1)
 
     @property
@@ -88,22 +88,22 @@ class Request:
 
     @property
     def wants_low(self) -> bool:
-        """True unless only an upper bound is wanted."""
+        """Whether a lower end is requested."""
         return self.side != "upper"
 
     @property
     def wants_high(self) -> bool:
-        """True unless only a lower bound is wanted."""
+        """Whether an upper end is requested."""
         return self.side != "lower"
 
     def around(self, center: float, half: float, **assumptions: Any) -> Ends:
-        """center ∓ half, on the sides that are wanted."""
+        """Return center ∓ half, on the requested sides."""
         low = center - half if self.wants_low else None
         high = center + half if self.wants_high else None
         return Ends(low, high, assumptions)
 
     def given(self) -> Bounds:
-        """The bounds, which must be there and hold for every trajectory that could be."""
+        """Return the given bounds, and withhold the interval if they are missing or not certain to hold."""
         if self.bounds is None:
             raise WithheldError(
                 phrase(
@@ -137,7 +137,7 @@ class Request:
         return self.bounds
 
     def needed(self) -> str:
-        """Return the bounds that the method needs for this estimator, and the horizon if that is to be given too."""
+        """Return in words which bounds the method needs for this estimator, and the horizon if that is missing too."""
         about, by_rewards = describe(self.estimator), self.method in BY_REWARDS and self.by_rewards
         ratio = about.uses_weights and not by_rewards
         names = [
@@ -148,15 +148,15 @@ class Request:
         return words.both([words.bounds(*names), *([words.argument("horizon")] if self.terms.longest_seen else [])])
 
     def possible(self) -> Range:
-        """The least and the largest value that a trajectory can have, by the bounds."""
+        """Return the least and the largest value that a trajectory can have by the bounds."""
         return self.given().range(self.estimator, self.terms)
 
     def vacuous(self, low: float | None, high: float | None) -> str | None:
-        """A word about ends that leave nothing possible out."""
+        """Return a remark if the interval contains every possible value."""
         return None if self.bounds is None else self.bounds.vacuous(low, high, self.terms)
 
     def range(self) -> Range:
-        """What is possible, which the log must not contradict."""
+        """Return the possible range of values, and withhold the interval if the log contradicts it."""
         try:
             lowest, highest = self.possible()
         except MissingBoundError as error:

@@ -1,4 +1,4 @@
-"""What an interval is."""
+"""The interval that users get."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ SIDES = ("two", "lower", "upper")
 
 @dataclass(frozen=True)
 class Interval:
-    """A confidence interval, or a bound from one side; where it was withheld no end is there, and `reason` says why.
+    """A confidence interval or a one-sided bound. If it was withheld, it has no ends and `reason` says why.
 
-    `caution` says how often such intervals were measured to hold the truth, where that is less than they say.
+    If such intervals were measured to hold the truth less often than their level says, `caution` says how often.
 
     >>> import offpolicy as op
     >>> estimate = op.evaluate(op.demo_log(), discount=0.9)["dr"]

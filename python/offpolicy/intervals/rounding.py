@@ -1,14 +1,15 @@
-"""How far rounding alone can move an estimate, and whether a sample has any spread beyond that.
+"""A bound on how far rounding can move an estimate, and a test for samples without spread beyond that.
 
 The value of a trajectory with H steps, computed in f64 with ε = 2⁻⁵², is within
 
     δ = (2H + 8) ε · max(|least|, |largest|, |value|)        over the values of the trajectories, and the estimate
 
-of its exact value for the numbers in the log. ρ_{1:t} is made of t quotients and t products, γ^{t−1} of up to t more,
-and each of them is off by at most ε/2 of itself, 3/2 H ε in all; a term takes a few more; and the sum of H terms, in
-eight lanes, H/8 + 3 additions. The mean over trajectories is summed exactly and rounded once. For H up to 1000 this is
-below 5e-13 of the largest value. Terms of both signs that cancel within a trajectory can lose more, which its value
-does not show; for a ratio of sums, whose trajectories have no values of their own, only |value| is known.
+of its exact value for the numbers in the log. ρ_{1:t} takes t quotients and t products, and γ^{t−1} up to t products
+more. Each of these operations has a relative error of at most ε/2, which makes 3/2 H ε in all. A term takes a few more
+operations, and the sum of H terms, in eight lanes, takes H/8 + 3 additions. The mean over trajectories is summed
+exactly and rounded once. For H up to 1000, δ is below 5e-13 of the largest value. If terms of both signs cancel within
+a trajectory, more can be lost than its value shows. For a ratio of sums, whose trajectories have no values of their
+own, only |value| is known.
 
 Two values that differ by no more than 2δ may be the same number: a sample in which all are that close says nothing
 about the error of its mean.
@@ -47,14 +48,14 @@ class Estimated(Protocol):
 
 
 def rounding(estimate: Estimated) -> float:
-    """Return δ, how far rounding can move the estimate and the values it is made of."""
+    """Return δ, a bound on how far rounding can move the estimate and the values of its trajectories."""
     known = (estimate.value or 0.0, *(estimate.extremes or ()))
     largest = max((abs(x) for x in known if math.isfinite(x)), default=0.0)
     return (2 * estimate.terms.horizon + 8) * EPSILON * largest
 
 
 def no_spread(estimate: Estimated) -> str | None:
-    """Return why the sample does not tell the error of an estimate: no two of its trajectories differ."""
+    """Return why the sample does not tell the error of an estimate, or None if its trajectories differ."""
     if estimate.std_error is None:
         return None
     spread = estimate.std_error * math.sqrt(estimate.episodes)

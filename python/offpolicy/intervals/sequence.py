@@ -2,23 +2,23 @@
 
     K_n(m) = (1/J) Σ_j Π_{i≤n} (1 + f_j (x_i/m − 1)),        f_j = 2^{−j}, j = 1, …, J = 20
 
-Each product is the capital of a gambler with the fixed stake λ = f_j/m (see `betting`), hence a nonnegative
-martingale from 1 at m = μ, and so is their mean. By Ville's inequality it ever reaches 1/δ with probability δ at
-most:
+Each product is the capital of a gambler with the fixed stake λ = f_j/m (`betting`). At m = μ it is a nonnegative
+martingale that starts at 1, and so is the mean of all. By Ville's inequality the probability that it ever reaches 1/δ
+is at most δ:
 
     P(μ ≥ inf {m : K_n(m) < 1/δ} for all n) ≥ 1 − δ
 
-No stake is learned, so that nothing depends on n or on an order: K_n is the same for any order of its n
-trajectories. What is needed is that each look sees the trajectories of the looks before and new ones, that the
-trajectories are independent, and that when to look, or to stop, is decided by what has been seen. Then all the
-intervals hold at once, and so does their intersection. For one look `betting` is narrower, by about a third.
+No stake is learned, so that K_n is the same for any order of its n trajectories. The trajectories must be independent,
+each look must see those of the looks before and new ones, and the decision when to look or to stop may depend only on
+what has been seen. Then all the intervals hold at once, and so does their intersection. For a single look `betting` is
+narrower, by about a third.
 
-With a bound on ratios there are two variables (see `nonnegative`), and K_n is the mean over the capitals of both.
-Which one is better cannot be learned here, where nothing depends on an order; the mean costs a factor of 2 in 1/δ at
-most. The same bounds must be given at every look.
+With a bound on ratios there are two variables (`nonnegative`), and K_n is the mean over the capitals of both. The
+better one cannot be learned here, because nothing may depend on an order; the mean costs a factor of at most 2 in 1/δ.
+The same bounds must be given at every look.
 
-The values must stay what they were. A model that is fitted anew for each look changes them, and voids the promise;
-`cross_fit` refuses it therefore.
+The values of trajectories must not change between looks. A model that is fitted anew for each look changes them and
+voids the guarantee; therefore `cross_fit` refuses this method.
 
 Waudby-Smith & Ramdas (JRSS B 2024), section 4; Ville, "Étude critique de la notion de collectif" (1939).
 """
@@ -35,17 +35,17 @@ from offpolicy.intervals.request import Ends, Request
 from offpolicy.intervals.sketch import Sketch
 from offpolicy.protocols import Floats
 
-#: f_j: the smallest is right for about 10¹² trajectories.
+#: f_j; the smallest suits about 10¹² trajectories.
 FRACTIONS = 0.5 ** np.arange(1, 21)
 
 
 def ends(request: Request) -> Ends:
-    """The interval of an average at this look."""
+    """Return the interval of an average at this look."""
     return ends_by(request, lower, by_ratios=True)
 
 
 def lower(sketch: Sketch, delta: float, *others: Sketch) -> float:
-    """Return the bound on the mean of x; others may be sketches as in `betting`.
+    """Return the lower bound on the mean of x; `others` are sketches of further variables as in `betting`.
 
     >>> import numpy as np
     >>> from offpolicy.intervals.sequence import lower

@@ -1,10 +1,10 @@
-"""Where intervals are known to fall short: measured coverage by the effective sample size of the log.
+"""Measured coverage of intervals by effective sample size, for a caution where intervals are known to fall short.
 
-Percent of 95% intervals, and of 95% bounds from one side, that held the truth in
-docs/results/intervals/small-samples.md, which `python tools/measure_small_samples.py` makes; a column for each range of
-effective sample sizes that begins with one of `SIZES`. `averages` are `is`, `step-is` and `dr`, and stand for `dr-bsl`
-and `dr-v2`; `weighted` are `wis`, `step-wis` and `wdr`. `t, influence` is a `t` interval of a weighted estimator
-without its correction for small samples.
+`COVERAGE` has the percentage of 95% intervals and 95% one-sided bounds that held the truth in
+docs/results/intervals/small-samples.md, which `python tools/measure_small_samples.py` makes. There is one column per
+range of effective sample sizes, which begins with one of `SIZES`. `averages` was measured on `is`, `step-is` and `dr`
+and is used for `dr-bsl` and `dr-v2` too; `weighted` was measured on `wis`, `step-wis` and `wdr`. `t, influence` is a
+`t` interval of a weighted estimator without its correction for small samples.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from offpolicy.evaluation.estimators import describe
 from offpolicy.intervals.request import Ends, Request
 
 SIZES = (0, 10, 30, 100, 300, 1000)
-#: Percent below the level that go without a word.
+#: The shortfall in percentage points that needs no caution, and the level of the measured intervals.
 ALLOWED, LEVEL = 2, 95
 WHERE = "docs/results/intervals/small-samples.md"
-#: Share of the episodes that an effective sample size has where weights are too equal for what was measured.
+#: Weights count as nearly equal, unlike those measured, if the effective sample size is this share of the episodes.
 NEARLY_EQUAL = 0.9
 NAMES = {"two": "intervals", "lower": "lower bounds", "upper": "upper bounds"}
 
@@ -53,10 +53,10 @@ COVERAGE: dict[tuple[str, str, str], tuple[int, ...]] = {
 
 
 def caution(request: Request, ends: Ends) -> str | None:
-    """Return a sentence with the measured coverage where it is more than 2 points short, or None.
+    """Return a sentence with the measured coverage if it is more than 2 points short, otherwise None.
 
-    The measured problems have unequal weights; errors of clusters, of an estimated π0 and of differences were not
-    measured.
+    The measured problems have unequal weights. Errors by cluster, for an estimated π0 and of differences were not
+    measured and get no caution.
     """
     about = describe(request.estimator)
     if request.ess is None or not about.uses_weights or not request.own_error:

@@ -1,13 +1,13 @@
-"""A small mergeable state of per-trajectory values: how often each distance from the least possible value was seen.
+"""Sketches: small mergeable histograms of per-trajectory values by their distance from the least possible value.
 
-    x_i = v_i − floor ≥ 0        v_i rounded down to 15 significant bits of v_i, or x_i to 15 of x_i, which is finer
+    x_i = v_i − floor ≥ 0        either v_i or x_i is rounded down to 15 significant bits, whichever is finer
 
-So every value is rounded down, by less than 2⁻¹⁴ of the smaller of |v| and x (half of that on average), and x = 0
-stays. Rounding is a function of the value alone: what is bounded from below is the mean of other independent values,
-which is lower; the bound holds for the true mean too. An upper bound is a lower one of −v with the floor −ceiling,
-and is rounded up likewise.
+Every value is thus rounded down by less than 2⁻¹⁴ of the smaller of |v| and x (half of that on average), and x = 0
+stays 0. The rounded values are independent too, and their mean is at most the true one, so that a lower bound on it
+also holds for the true mean. An upper bound is a lower one for −v with the floor −ceiling, and is rounded up in the
+same way.
 
-Trajectories are counted in 40 rounds of equal shares, chosen by a hash of the episode's id: some methods choose a
+Trajectories are counted in 40 rounds of equal shares, assigned by a hash of the episode's id: some methods choose a
 number in one round and use it in the next. Counts are integers, so that a sketch has the same bits for any order and
 partition.
 """
@@ -28,13 +28,13 @@ from offpolicy.errors.kinds.of_states import damaged_sketch, sketch_of_another_v
 from offpolicy.folds import share_of
 from offpolicy.protocols import Floats
 
-#: Bits after the first that rounding leaves.
+#: How many bits after the first one rounding keeps.
 BITS = 14
-#: How many rounds there are; each has the same share of the hashes.
+#: The number of rounds; each has the same share of the hashes.
 ROUNDS = 40
-#: Folds and splits of a log go by the hash with seed 0: a round must cut across them.
+#: The seed of the hash. Folds and splits of a log use seed 0, and a round must not coincide with one of them.
 SEED = 0x5EED_0F_B0D5
-#: What a value may be off by rounding, relative to the floor.
+#: How far rounding may move a value below the floor, relative to the floor.
 SLACK = 2.0**-40
 
 _MAGIC, _VERSION = b"opsketch", 2
@@ -51,14 +51,14 @@ class BelowFloorError(OffPolicyError):
     remedy = below_floor.remedy
 
     def __init__(self, value: float, floor: float) -> None:
-        """Keeps both."""
+        """Keep the value and the floor."""
         self.value, self.floor = value, floor
         super().__init__(below_floor(value=f"{value:g}", floor=f"{floor:g}").message)
 
 
 @dataclass(frozen=True, eq=False)
 class Sketch:
-    """Counts by round and distance from the floor; `x` is in order.
+    """Counts of trajectories by round and distance x from the floor; `x` is sorted.
 
     >>> import numpy as np
     >>> from offpolicy.intervals.sketch import Sketch
@@ -75,13 +75,13 @@ class Sketch:
 
     @classmethod
     def of(cls, episodes: Any, values: Floats, floor: float) -> Sketch:
-        """The sketch of trajectories with these ids and values."""
+        """Return the sketch of trajectories with these ids and values."""
         every, place = np.unique(rounded(np.asarray(values, dtype=np.float64), floor), return_inverse=True)
         counts = np.bincount(rounds_of(episodes) * len(every) + place, minlength=ROUNDS * len(every))
         return cls(floor, every, counts.reshape(ROUNDS, len(every)))
 
     def merge(self, other: Sketch) -> Sketch:
-        """The sketch of both; no trajectory may be in both."""
+        """Return the sketch of both together; no trajectory may be in both."""
         if self.floor != other.floor:
             raise other_sketches(ours=f"{self.floor:g}", theirs=f"{other.floor:g}")
         x = np.union1d(self.x, other.x)
@@ -92,13 +92,13 @@ class Sketch:
 
     @property
     def all(self) -> Integers:
-        """Counts over all rounds."""
+        """The counts over all rounds."""
         total: Integers = self.counts.sum(axis=0)
         return total
 
     @property
     def episodes(self) -> int:
-        """How many trajectories were counted."""
+        """The number of trajectories."""
         return int(self.counts.sum())
 
     @property
@@ -107,7 +107,7 @@ class Sketch:
         return float((self.x * self.all).sum() / self.episodes)
 
     def to_bytes(self) -> bytes:
-        """The sketch in a form that travels, with a version and a checksum; of the counts those that are not 0."""
+        """Return the sketch as bytes with a version and a checksum; only counts above 0 are written."""
         counts = self.counts.ravel()
         places = np.flatnonzero(counts)
         header = _HEADER.pack(_MAGIC, _VERSION, BITS, self.floor, len(self.x), len(places))
@@ -117,7 +117,7 @@ class Sketch:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Sketch:
-        """The sketch that `to_bytes` wrote."""
+        """Return the sketch that `to_bytes` wrote, and refuse other or damaged bytes."""
         body = content[:-_DIGEST]
         if len(body) < _OPENING.size or _checksum(body) != content[-_DIGEST:]:
             raise damaged_sketch(what="these bytes are no sketch, or were damaged")
@@ -143,13 +143,13 @@ class Sketch:
 
 
 def rounds_of(episodes: Any) -> Integers:
-    """The round of each trajectory, from 0, by the hash of its id."""
+    """Return the round of each trajectory, counted from 0, by the hash of its id."""
     found: Integers = (ROUNDS * share_of(episodes, SEED)).astype(np.int64)
     return found
 
 
 def rounded(values: Floats, floor: float) -> Floats:
-    """x of each value, rounded down."""
+    """Return x of each value, rounded down, and refuse a value below the floor."""
     x = values - floor
     slack = SLACK * abs(floor)
     if len(x) and x.min() < -slack:
@@ -162,7 +162,7 @@ def rounded(values: Floats, floor: float) -> Floats:
         floored: Floats = np.floor(number / unit) * unit
         return floored
 
-    found: Floats = np.where(near, (down(values) - floor).clip(0), down(x)) + 0.0  # no −0
+    found: Floats = np.where(near, (down(values) - floor).clip(0), down(x)) + 0.0  # turns −0 into 0
     return found
 
 

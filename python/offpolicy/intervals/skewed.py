@@ -1,17 +1,18 @@
-"""Student's t with the skewness taken out, asymptotic. Of right-skewed values the mean is most often too small, and its
-error seems smallest just then: an upper bound by t is too low. T = (θ̂ − θ)/SE is transformed by
+"""Student's t corrected for skewness, asymptotic. If values are skewed to the right, their mean is most often too
+small, and its standard error is smallest just then, so that an upper bound by `t` is too low. T = (θ̂ − θ)/SE is
+transformed by
 
     g(T) = T + a T² + a² T³/3 + a/2 = ((1 + aT)³ − 1)/(3a) + a/2        a = γ/(3√n), γ the skewness of the values
 
-which never decreases, and whose law is that of Student's t but for terms of order 1/n where that of T has terms of
-order 1/√n. It is inverted exactly, so that the interval is
+g never decreases, and the law of g(T) differs from Student's t by terms of order 1/n, while that of T differs by terms
+of order 1/√n. g is inverted exactly, which gives the interval
 
     [θ̂ − SE · max(q, g⁻¹(q)), θ̂ + SE · max(q, −g⁻¹(−q))]        g⁻¹(x) = (∛(1 + 3a (x − a/2)) − 1)/a
 
-with the quantile q of Student's t. Skewness moves an end outwards only: that of a few trajectories is itself uncertain,
-and an end that it moves inwards covers less than `t` where the values are symmetric. SE, its degrees of freedom ν and γ
-are those of trajectories that are left out one by one (see `leave_one_out`): heavy tails make ν smaller than n − 1.
-Symmetric values without heavy tails give the interval of `t`. docs/results/intervals has how often it holds the truth.
+with the quantile q of Student's t. The correction moves an end only outwards: the skewness of a few trajectories is
+itself uncertain, and for symmetric values an end moved inwards would cover less than `t`. SE, its degrees of freedom ν
+and γ come from leaving out trajectories one by one (`leave_one_out`); heavy tails make ν smaller than n − 1. Symmetric
+values without heavy tails give the interval of `t`. docs/results/intervals has the measured coverage.
 
 Johnson, "Modified t tests and confidence intervals for asymmetrical populations" (JASA 1978); Hall, "On the removal of
 skewness by transformation" (JRSS B 1992).
@@ -30,7 +31,7 @@ from offpolicy.intervals.rounding import rounding
 
 
 def ends(request: Request) -> Ends:
-    """The interval corrected for skewness."""
+    """Return the interval corrected for skewness."""
     error = std_error(request)
     found = spread(request)
     error = max(error, found.error) if error > 0 else 0.0
@@ -45,7 +46,7 @@ def ends(request: Request) -> Ends:
 
 
 def inverse(x: float, a: float) -> float:
-    """g⁻¹(x); the limit x for a = 0.
+    """Return g⁻¹(x), which is x for a = 0.
 
     >>> from offpolicy.intervals.skewed import inverse
     >>> inverse(2.0, 0.0), round(inverse(-2.0, 0.1), 3), round(inverse(2.0, 0.1), 3)

@@ -1,1 +1,1 @@
-"""Logs: what a log can be, its columns, what is wrong with it, and ways to read, sort, pool and convert it."""
+"""Logs: their sources and columns, the checks of their rows, and the ways to read, sort, pool and convert them."""

@@ -1,4 +1,4 @@
-"""What is wrong with a log, all of it."""
+"""The check that lists every problem of a log."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class Report:
     found: int
     episodes: int
     rows: int | None
-    #: What is known of each kind of problem, the most frequent first.
+    #: One entry per kind of problem, the most frequent first.
     kinds: tuple[ProblemKind, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """True if nothing is wrong."""
+        """Whether the log has no problem."""
         return self.found == 0
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a problem."""
+        """A table with one row per problem."""
         schema = {
             "kind": pl.String,
             "file": pl.String,
@@ -61,7 +61,7 @@ class Report:
         return pl.DataFrame(rows, schema=schema)
 
     def __str__(self) -> str:
-        """The kinds of problems, then all problems, one line each."""
+        """List the kinds of problems and then the problems, one per line."""
         if self.ok:
             size = f"{self.rows} rows of " if self.rows is not None else ""
             return f"no problem found in {size}{self.episodes} episodes"
@@ -93,7 +93,9 @@ def check(
     threads: int | None = None,
     progress: ProgressFunction | None = None,
 ) -> Report:
-    """Looks for everything that `evaluate` would refuse, in every column that it could use; arguments as there.
+    """Look for everything that `evaluate` would refuse, in every column that it could use.
+
+    The arguments mean what they mean in `evaluate`; `limit` is the number of problems to list.
 
     >>> import offpolicy as op, polars as pl
     >>> log = op.demo_log(episodes=3).with_columns(reward=pl.lit(float("nan")))

@@ -1,10 +1,10 @@
-"""Episodes that come in clusters, such as those of one user, and are independent between clusters alone.
+"""Clusters of episodes, such as those of one user: only episodes of different clusters are independent.
 
     SE² = G/(G − 1) · Σ_g (Σ_{i in g} (ψ_i − ψ̄))² / n²
 
-with G clusters of n trajectories and the influence values ψ_i (`Samples.influence`), whose mean is ψ̄. The intervals
-`t` and `normal` use it, t with G − 1 degrees of freedom; a bootstrap resamples clusters. A cluster for each trajectory
-gives the standard error of independent ones.
+with G clusters of n trajectories in all and the influence values ψ_i (`Samples.influence`), whose mean is ψ̄. The
+intervals `t` and `normal` use this standard error, `t` with G − 1 degrees of freedom; a bootstrap resamples clusters.
+If every trajectory is a cluster of its own, the formula gives the standard error of independent trajectories.
 
 Liang & Zeger, "Longitudinal data analysis using generalized linear models" (Biometrika 1986); Cameron & Miller, "A
 practitioner's guide to cluster-robust inference" (Journal of Human Resources 2015).
@@ -35,7 +35,7 @@ from offpolicy.protocols import Floats
 
 #: Rows read at a time.
 ROWS = 1 << 20
-#: Names that an id of somebody with several episodes often has.
+#: Common names of a column with the id of a person or device that can have several episodes.
 SOMEBODY = re.compile(
     r"(user|patient|customer|subject|visitor|member|account|device|household|client|person|participant|player|student)"
     r"([_ -]?(id|ids|key|no|nr|number|name|uid|uuid))?",
@@ -50,13 +50,14 @@ class Clusters:
     """The cluster of every episode, by the ids in one column of the log."""
 
     column: str
-    table: pl.DataFrame = field(repr=False)  # episode, cluster: a row an episode
+    table: pl.DataFrame = field(repr=False)  # columns `episode` and `cluster`, one row per episode
 
     @classmethod
     def read(cls, source: Source, columns: Columns, column: str, episodes: int | None = None) -> Clusters:
-        """Read the column; refuse it where it is null, or changes within an episode.
+        """Read the clusters from a column, and refuse one that is null anywhere or changes within an episode.
 
-        A log that does not have as many episodes as an earlier reading found has changed.
+        `episodes` is the number of episodes that an earlier reading found: a log that now has another number of them
+        has changed and is refused.
         """
         if column not in source.columns:
             raise missing_column(
@@ -83,12 +84,12 @@ class Clusters:
 
     @cached_property
     def count(self) -> int:
-        """G."""
+        """The number of clusters, G."""
         return self.table["cluster"].n_unique()
 
     @cached_property
     def largest(self) -> int:
-        """How many episodes the largest cluster has."""
+        """The number of episodes of the largest cluster."""
         sizes: NDArray[np.int64] = self.table["cluster"].value_counts()["count"].to_numpy()
         return int(sizes.max())
 
@@ -115,16 +116,16 @@ class Clusters:
         return sums_by(index, x, self.count)
 
     def note(self) -> str:
-        """Say what standard errors rest on."""
+        """Return a remark that says which clusters the standard errors are made from."""
         several = f"{self.count} clusters (column {self.column!r}) of up to {self.largest} episodes"
         return f"standard errors are those of {several}: the intervals normal, t and bootstrap use them"
 
 
 def hints(source: Source, columns: Columns) -> list[str]:
-    """Point at columns that look like the id of somebody with several episodes.
+    """Return one hint for each column that looks like the id of a person or device with several episodes.
 
-    Where no name matches nothing is read. Otherwise this costs one reading of the matching columns and of the
-    episodes' ids, and memory for a row an episode.
+    If no column name matches, nothing is read. Otherwise this costs one reading of the matching columns and of the
+    episodes' ids, and memory for one row per episode.
     """
     names = [name for name in source.columns if SOMEBODY.fullmatch(name) and name != columns.episode]
     if not names:
@@ -154,7 +155,10 @@ def _is_id(dtype: pl.DataType) -> bool:
 
 
 def _by_episode(source: Source, episode: str, names: Sequence[str]) -> tuple[pl.DataFrame, pl.Schema]:
-    """Return the least and the largest id of columns in each episode, how many are null, and the columns' types."""
+    """Return each episode's least and largest value and number of nulls in the named columns, and the columns' types.
+
+    A column that cannot be an id has a type, but no values.
+    """
 
     def read(go_on: Callable[[], None]) -> tuple[pl.DataFrame, pl.Schema]:
         with polars_calls.reading(source):
@@ -181,12 +185,12 @@ def _by_episode(source: Source, episode: str, names: Sequence[str]) -> tuple[pl.
 
 
 def as_key(name: str, dtype: pl.DataType) -> pl.Expr:
-    """Return a column of ids whose values compare as they are written."""
+    """Return a column of ids that can be compared; categories are compared as text."""
     return polars_calls.column(name).cast(pl.String) if dtype in TEXTS else polars_calls.column(name)
 
 
 def _problems(source: Source, columns: Columns, column: str, episodes: pl.Series) -> list[Problem]:
-    """Name, for each of these episodes, its first row with no value or another one than its first row."""
+    """Return one problem per episode: its first row whose value is null or differs from that of the first row."""
     rows = []
     for name, piece in zip(source.names, source.pieces(), strict=True):
         schema = piece.collect_schema()

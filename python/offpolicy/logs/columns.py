@@ -16,25 +16,25 @@ from offpolicy.errors.kinds.of_arguments import bad_value, give_one, mixture_hal
 from offpolicy.errors.kinds.of_columns import missing_column, unnamed_column
 from offpolicy.protocols import Setting
 
-#: Columns of a log that a message lists.
+#: How many columns of a log a message lists.
 LISTED = 20
-#: The behaviour probabilities that `estimate_behavior` writes.
+#: The column to which `estimate_behavior` writes behaviour probabilities.
 ESTIMATED = "behavior_prob_hat"
-#: What it writes beside them, for standard errors that know of the estimation: a struct of the episode's `fold`, the
-#: number of `others` that its probabilities are from, the `total` of all episodes, and the `cell` of the step or its
-#: `score`; see `offpolicy.evaluation.propensity_score`.
+#: The column that `estimate_behavior` writes for standard errors that account for the estimation. It is a struct: the
+#: episode's `fold`, the number of `others` from which its probabilities were estimated, the `total` of all episodes,
+#: and the `cell` of the step or its `score`. `offpolicy.evaluation.propensity_score` reads it.
 SCORE = "behavior_score"
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column of the log is what; a default name that is absent is simply not there.
+    """The names of the log's columns. A column that keeps its default name may be absent, unless it is needed.
 
-    `terminal` and `truncated` tell how episodes end (see `offpolicy.logs.endings`). Set one to None where the log has a
-    column of that name that means something else: then it is not read.
+    `terminal` and `truncated` tell how episodes end, by the rule of `offpolicy.logs.endings`. If the log has a column
+    of that name that means something else, set the name to None, and the column is not read.
 
-    `behavior_logprob` and `target_logprob` are natural logarithms of the probabilities, read where the log has no
-    `behavior_prob` or `target_prob`, or where they are named here.
+    `behavior_logprob` and `target_logprob` are natural logarithms of the probabilities. They are read if the log has no
+    `behavior_prob` or `target_prob`, or if they are named here.
 
     >>> import offpolicy as op
     >>> log = op.demo_log(episodes=50).rename({"reward": "gain"})
@@ -60,7 +60,7 @@ class Columns:
     target_logprob: str = "target_logprob"
 
     def __post_init__(self) -> None:
-        """Refuse names that are no text."""
+        """Refuse names that are not text."""
         for field in dataclasses.fields(self):
             name = getattr(self, field.name)
             if field.name != "state" and not (name is None and field.name in ("terminal", "truncated")):
@@ -73,7 +73,7 @@ class Columns:
 
     @classmethod
     def of(cls, domain: Setting) -> Columns:
-        """The default names, and a domain's own for those of the state.
+        """Return the default names, with the domain's own names for the columns of the state.
 
         >>> import offpolicy as op
         >>> from offpolicy.testing import Walk
@@ -84,25 +84,25 @@ class Columns:
 
     @property
     def unread(self) -> list[str]:
-        """The default names of the columns that mean something else in this log."""
+        """The default names of the columns that are not read, because they were set to None."""
         return [role for role in ("terminal", "truncated") if getattr(self, role) is None]
 
     def renamed(self, role: str) -> bool:
-        """True where the user chose the name."""
+        """Return whether the user chose the name of this column."""
         return getattr(self, role) not in (None, getattr(DEFAULT, role))
 
     def with_estimates(self, available: Collection[str]) -> Columns:
-        """With estimated behaviour probabilities, where a log has no others and no ratios."""
+        """Return these names, with estimated behaviour probabilities if the log has neither others nor ratios."""
         known = {self.behavior_prob, self.behavior_logprob, self.ratio}
         others = self.renamed("behavior_prob") or known & set(available)
         return self if others or ESTIMATED not in available else dataclasses.replace(self, behavior_prob=ESTIMATED)
 
     def has_behavior(self, available: Collection[str]) -> bool:
-        """True where the log tells the probabilities of π0, or has them estimated."""
+        """Return whether the log has logged or estimated probabilities of π0."""
         return self.with_estimates(available).behavior_prob in available
 
     def find(self, role: str, available: Collection[str]) -> str | None:
-        """The name of a column if the log has it; a chosen name must be there."""
+        """Return the name of a column, or None if the log lacks it; a name that the user chose must be in the log."""
         name: str | None = getattr(self, role)
         if name is None or name in available:
             return name
@@ -111,7 +111,7 @@ class Columns:
         return None
 
     def need(self, role: str, available: Collection[str]) -> str:
-        """The name of a column that must be there."""
+        """Return the name of a column, and refuse a log that lacks it."""
         name = self.find(role, available)
         if name is None:
             there = instead_of(role, available)
@@ -119,7 +119,7 @@ class Columns:
         return name
 
     def states(self, available: Collection[str], known: Sequence[str] = ()) -> tuple[str, ...]:
-        """The columns of the state: those chosen, those that the policy or model knows, or all named `state…`."""
+        """Return the columns of the state: those the user chose, else those in `known`, else all named `state…`."""
         chosen = self.state or tuple(known) or tuple(name for name in available if name.startswith("state"))
         for name in chosen:
             if name not in available:
@@ -133,15 +133,15 @@ class Columns:
 
 
 DEFAULT = Columns()
-#: What a policy and a model say of a step.
+#: The columns that a policy and a model fill for each step.
 ANNOTATED = ("target_prob", "q_hat", "v_hat", "r_hat")
-#: All that `annotate` can write: with what a domain and a model say of a transition.
+#: All columns that `annotate` can write; the last one needs a domain and a model of its transitions.
 WRITTEN = (*ANNOTATED, "transition_ratio")
 
 
 @dataclass(frozen=True)
 class PolicyColumns:
-    """The columns of one of several target policies; or a mixture (1-alpha)·policy + alpha·behaviour of another.
+    """The columns of one target policy among several, or a mixture (1-alpha)·policy + alpha·behaviour of another one.
 
     >>> import offpolicy as op
     >>> policies = {
@@ -164,7 +164,7 @@ class PolicyColumns:
     target_logprob: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuses combinations without a meaning."""
+        """Refuse combinations that have no meaning."""
         for field in dataclasses.fields(self):
             if field.name != "alpha" and getattr(self, field.name) is not None:
                 text(f"PolicyColumns: {field.name}", getattr(self, field.name))
@@ -179,7 +179,7 @@ class PolicyColumns:
 
     @classmethod
     def named(cls, policy: str, *roles: str) -> PolicyColumns:
-        """Columns called `target_prob_<policy>` and so on; without roles, all that a policy and a model say of a step.
+        """Return columns named `target_prob_<policy>` and so on, for these roles or else for all of `ANNOTATED`.
 
         >>> import offpolicy as op
         >>> op.PolicyColumns.named("new", "target_prob", "q_hat").q_hat
@@ -192,7 +192,7 @@ class PolicyColumns:
         return cls(**names)
 
     def check(self, policy: str, available: Collection[str]) -> None:
-        """Every column that is named must be there."""
+        """Refuse a column that is named here and that the log lacks."""
         for field in dataclasses.fields(self):
             name = getattr(self, field.name)
             if field.name in ("mixture_of", "alpha") or name is None or name in available:
@@ -202,7 +202,7 @@ class PolicyColumns:
 
 
 def coding(actions: pl.Series) -> str:
-    """Say how actions become the whole numbers that policies and models count by.
+    """Return advice on how to code actions as the whole numbers that policies and models use.
 
     >>> print(coding(pl.Series("a", ["buy", "sell", "buy"])))
     code actions as 0, 1, …, in the order of the domain, such as pl.col("a").replace_strict({'buy': 0, 'sell': 1})
@@ -215,7 +215,7 @@ def coding(actions: pl.Series) -> str:
 
 
 def instead_of(name: str, available: Collection[str]) -> str:
-    """Return a hint at a name that is nearly right, and what columns there are.
+    """Return the end of a message about a missing column: a similar name, if there is one, and the log's columns.
 
     >>> instead_of("episode", ["episodes", "reward"])
     "; did you mean 'episodes'? its columns are episodes, reward"

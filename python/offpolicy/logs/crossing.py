@@ -1,6 +1,7 @@
-"""Episodes that cross files at any place in them, such as sessions over midnight in files of one day each.
+"""Episodes that are spread over several files, such as sessions across midnight in files of one day each.
 
-A reading finds that there are some when it meets their later pieces; the next one, which knows their ids, joins them.
+The first reading of the log finds their ids when it meets their later parts. The next reading, which knows the ids,
+joins the parts.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ import polars as pl
 
 @dataclass(frozen=True)
 class Crossing:
-    """What a reading must know of them: their ids, and the first step of every episode."""
+    """The ids of the episodes that cross files, and the number of every episode's first step."""
 
     ids: tuple[int | str, ...] = ()
     first_step: int | None = None
 
     def among(self, ids: pl.Series) -> pl.Series:
-        """Return which of these ids are of episodes that cross files.
+        """Return for each of these ids whether its episode crosses files.
 
         >>> Crossing((7, 9)).among(pl.Series([6, 7, 8])).to_list()
         [False, True, False]

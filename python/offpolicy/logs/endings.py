@@ -1,15 +1,14 @@
-"""How an episode ends: one rule for all who read a log.
+"""The rule for how an episode ends, which every reader of a log follows.
 
     ended     the last row says terminal = true; in a log without that column, the episode has fewer than H steps and
               its last row does not say truncated = true
     cut off   the episode has fewer than H steps and has not ended
 
-A row that says both has ended: Gymnasium sets both where a time limit strikes at a terminal state, after which no
-reward is missing. An episode of H steps lacks nothing, whatever its last row says. `rust/core/src/log/ending.rs` has
-the same rule for the scan.
+An episode whose last row has both marks has ended: Gymnasium sets both if a time limit strikes at a terminal state,
+after which no reward is missing. An episode of H steps lacks nothing, whatever its last row says.
+`rust/core/src/log/ending.rs` has the same rule for the scan.
 
-The functions take NumPy arrays or Polars expressions; `terminal` and `truncated` are None where the log has no such
-column.
+The functions take NumPy arrays or Polars expressions. `terminal` and `truncated` are None if the log lacks the column.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 
 
 def ended(last: Any, early: Any, terminal: Any, truncated: Any) -> Any:
-    """Return which rows end an episode, of which `last` are the last of one and `early` come before step H.
+    """Return which rows end an episode; `last` marks the last row of each episode, and `early` the rows before step H.
 
     >>> import numpy as np
     >>> last, early, truncated = np.array([False, True]), np.array([True, True]), np.array([False, True])
@@ -31,7 +30,7 @@ def ended(last: Any, early: Any, terminal: Any, truncated: Any) -> Any:
 
 
 def cut_off(last: Any, early: Any, terminal: Any, truncated: Any) -> Any:
-    """Return which rows are those at which an episode was cut off; arguments as for `ended`.
+    """Return at which rows an episode was cut off; the arguments are those of `ended`.
 
     >>> import numpy as np
     >>> both = np.array([True]), np.array([True])

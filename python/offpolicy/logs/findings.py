@@ -1,4 +1,4 @@
-"""What a scan has found wrong with a log, in the user's terms: the first problems, and how many of each kind."""
+"""The problems that a scan has found, translated from the core's terms into the user's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from offpolicy.logs.sources import Source
 
 @dataclass(frozen=True)
 class Findings:
-    """The first problems, how many there are in all, and of which kinds."""
+    """The first problems of a log, how many there are in all, and a summary of each kind."""
 
     problems: list[Problem]
     found: int
@@ -24,7 +24,7 @@ class Findings:
 
     @classmethod
     def of(cls, whole: _core.Whole, source: Source, plan: Plan) -> Findings:
-        """Read what the core has found; a log without rows is a problem too."""
+        """Translate what the core has found; a log without rows counts as a problem too."""
         settings = plan.settings
         done = Done(source.is_sorted, source.is_deduped, settings.truncation, settings.density)
         document = json.loads(whole.problems())
@@ -38,6 +38,9 @@ class Findings:
         if not problems and whole.episodes == 0:
             return cls([EMPTY], 1, kinds_of([EMPTY]))
 
+        # The pieces of an episode that is scattered count as episodes, so that the log has fewer than it seems to have.
+        scattered = any(group["kind"] == "reappears" for group in document["kinds"])
+
         def counted(group: dict[str, Any]) -> ProblemKind:
             kind, rows, episodes = group["kind"], group["rows"], min(group["episodes"], max(whole.episodes, 1))
             own = [problem for problem in problems if problem.kind == kind][:EXAMPLES]
@@ -48,7 +51,7 @@ class Findings:
                 rows,
                 rows / source.rows if source.rows else None,
                 episodes,
-                episodes / whole.episodes if whole.episodes else None,
+                episodes / whole.episodes if whole.episodes and not scattered else None,
                 group["or_more"],
                 tuple(own or map(translated, group["examples"])),
             )

@@ -1,7 +1,8 @@
-"""Log-probabilities: ρ_t = exp(ln π1(a_t|s_t) − ln π0(a_t|s_t)), a number even where no float holds π1 and π0.
+"""Ratios from log-probabilities: ρ_t = exp(ln π1(a_t|s_t) − ln π0(a_t|s_t)).
 
-The ratio is written beside the log before it is scanned: into the frame, or piece by piece into temporary files. A log
-may have one of the two as a probability and the other as its logarithm.
+The ratio can be an ordinary number even if π1 and π0 are too small for a float. It is written to a column of its own
+before the log is scanned: into the frame, or file by file into temporary copies. A log may have one of the two as a
+probability and the other as its logarithm.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ from offpolicy.logs.problem import Problem
 from offpolicy.logs.sources import FrameSource, Source
 from offpolicy.logs.truncation import rewritten
 
-#: The column of π0 and that of π1, with True for a logarithm.
+#: The columns of π0 and π1, each with True if it holds logarithms.
 Pair: TypeAlias = tuple[tuple[str, bool], tuple[str, bool]]
 
 RATIO = "__offpolicy_ratio_{}__"
-#: ln of the largest float.
+#: The natural logarithm of the largest float.
 LARGEST = math.log(sys.float_info.max)
-#: How far above 1 a probability, or above 0 its logarithm, may be by rounding.
+#: How far rounding may lift a probability above 1, or its logarithm above 0.
 ROUNDING = 4 * 2.0**-52
 
 
 @dataclass(frozen=True)
 class LogRatios:
-    """The ratios to write, by their names, and how the columns are named with them."""
+    """The ratios to write, by the names of their columns, and the names of all columns once they are written."""
 
     pairs: dict[str, Pair]
     columns: Columns
@@ -47,7 +48,7 @@ class LogRatios:
     def of(
         cls, available: Collection[str], columns: Columns, policies: Mapping[str, PolicyColumns] | None
     ) -> LogRatios | None:
-        """Return what is to be written, with the columns that name it; None where no logarithm is needed."""
+        """Return the ratios to write, or None if no policy needs a logarithm."""
         behavior = _chosen(columns, "behavior", available)
         if policies is None:
             target = _chosen(columns, "target", available)
@@ -73,7 +74,7 @@ class LogRatios:
         return cls(pairs, columns, revised) if pairs else None
 
     def written(self, source: Source, columns: Columns, names: Collection[str], density: bool) -> Source:
-        """Return the log with the ratios and these of its columns; refuses what is no probability, with its place."""
+        """Return the log with the ratios and the named columns, and refuse rows whose values are not probabilities."""
         _refuse(source, columns, dict.fromkeys(self.pairs.values()), density)
         made = [
             (_logarithm(*target) - _logarithm(*behavior)).exp().alias(name)
@@ -87,7 +88,7 @@ class LogRatios:
 
 
 def with_behavior(source: Source, columns: Columns) -> Source:
-    """Return the log with `behavior_prob`, made of its logarithm where the log has only that."""
+    """Return the log with `behavior_prob`, computed from its logarithm if the log has only that."""
     behavior = _chosen(columns, "behavior", source.columns)
     if behavior is None or not behavior[1]:
         return source
@@ -98,7 +99,10 @@ def with_behavior(source: Source, columns: Columns) -> Source:
 
 
 def _chosen(columns: Columns, who: str, available: Collection[str]) -> tuple[str, bool] | None:
-    """Return the column of π0 or π1, and whether it is a logarithm: as named, or the probability if it is there."""
+    """Return the column of π0 or π1 and whether it holds logarithms.
+
+    A name that the user chose comes first, then a column of probabilities, then one of logarithms.
+    """
     plain, log = columns.find(f"{who}_prob", available), columns.find(f"{who}_logprob", available)
     if log and (columns.renamed(f"{who}_logprob") or not plain):
         if columns.renamed(f"{who}_prob"):
@@ -113,7 +117,7 @@ def _logarithm(name: str, is_log: bool) -> pl.Expr:
 
 
 def _refuse(source: Source, columns: Columns, pairs: Collection[Pair], density: bool) -> None:
-    """Refuse what is no probability or logarithm of one, and a ratio that no float holds."""
+    """Refuse values that are neither probabilities nor logarithms of them, and ratios too large for a float."""
     for behavior, target in pairs:
         for column, above_0 in ((behavior, True), (target, False)):
             name, is_log = column

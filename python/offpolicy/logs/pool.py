@@ -1,7 +1,7 @@
-"""Several logs as one: the episodes of all, each with the name of the log that it comes from.
+"""The pool of several logs: one log with the episodes of all, each with the name of the log that it comes from.
 
-Every row keeps its own `behavior_prob`, so that logs of different behaviour policies may be pooled: importance weights
-need to know who logged a step only through that number.
+Every row keeps its own `behavior_prob`, and importance weights depend on the behaviour policy only through that number.
+Logs of different behaviour policies may therefore be pooled.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from offpolicy.errors.kinds.of_logs import name_of_a_log, names_of_logs
 from offpolicy.logs.columns import Columns
 from offpolicy.logs.sources import Source, open_log
 
-#: What parts the name of a log from the id of an episode in it.
+#: The separator between the name of a log and the id of an episode in it.
 BETWEEN = "/"
 
 
@@ -29,13 +29,13 @@ def pool(logs: Mapping[str, Any], *, columns: Columns | None = None, logger: str
     logs
         Any logs that `evaluate` reads, by name; all must have the same columns.
     columns
-        The name of the column of the episode, where it is not `episode`; the same in all logs.
+        The name of the episode column if it is not `episode`. It must be the same in all logs.
     logger
         The column to write the names of the logs to.
 
     Returns
     -------
-    A frame where all logs are in memory; otherwise a lazy frame, which reads its files when it is read.
+    A frame if all logs are in memory, otherwise a lazy frame that reads the files whenever it is collected.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def pool(logs: Mapping[str, Any], *, columns: Columns | None = None, logger: str
 
 
 def _part(name: str, source: Source, episode: str, logger: str) -> pl.LazyFrame:
-    """Return a log with ids that begin with its name."""
+    """Return a log whose episode ids begin with the name of the log."""
     query = source.lazy()
     if source.keeps_files:
         kept = query.collect_schema()[episode]
@@ -71,7 +71,7 @@ def _part(name: str, source: Source, episode: str, logger: str) -> pl.LazyFrame:
 
 
 def _held_by(source: Source) -> Any:
-    """Return a function that changes nothing, in a query that must keep the source and its temporary files alive."""
+    """Return an identity function for a query, which keeps the source and its temporary files alive with the query."""
 
     def unchanged(column: pl.Series, keep: object = source) -> pl.Series:
         return column
@@ -80,7 +80,7 @@ def _held_by(source: Source) -> Any:
 
 
 def _common_names(sources: Mapping[str, Source], episode: str, logger: str) -> list[str]:
-    """Return the columns; refuses one that only some logs have, for without it rows would mean something else."""
+    """Return the columns of all logs, and refuse one that only some have: its absence may change what rows mean."""
     (first, mine), *others = ((name, source.columns) for name, source in sources.items())
     for name, theirs in ((first, mine), *others):
         if episode not in theirs:

@@ -1,4 +1,4 @@
-"""One thing that is wrong with a log, and where; and all that are wrong in the same way."""
+"""A problem of a log with its place, and the summary of all problems of one kind."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from offpolicy._util.phrase import Words, in_words, joined
 from offpolicy._util.visible import visible
 from offpolicy.logs.remedies import Done, remedy
 
-#: Problems of each kind that a message shows.
+#: How many problems of each kind a message shows.
 EXAMPLES = 5
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong, where it is, and what to do about it.
+    """One problem of a log: what is wrong, where it is, and what to do about it.
 
     >>> import offpolicy as op
     >>> print(op.Problem("nan", "a.parquet", 7, 3, 2, "reward", "NaN", "NaN is not a value"))
@@ -33,17 +33,17 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        """Where first, then what, in one line."""
+        """Return the place and then the problem, in one line."""
         return self.line("python")
 
     def line(self, words: Words) -> str:
-        """Return the problem in one line, in the words of the reader."""
+        """Return the problem in one line, in the words of Python or of the command line."""
         found = f"{self.found}: " if self.found else ""
         return visible(f"{self.where}: {found}{in_words(self.message, words)} [{self.kind}]")
 
     @property
     def where(self) -> str:
-        """File, row, episode and step, as far as they are known."""
+        """The file, row, episode and step, as far as they are known."""
         named = {"row": self.row, "episode": self.episode, "step": self.step}
         where = [self.file] if self.file else []
         where += [f"{name} {value}" for name, value in named.items() if value is not None]
@@ -51,15 +51,15 @@ class Problem:
 
     @property
     def found(self) -> str:
-        """The value that is wrong, and its column."""
+        """The column and its wrong value."""
         return "" if self.column is None else visible(f"{self.column} = {self.value}")
 
 
 @dataclass(frozen=True)
 class ProblemKind:
-    """All problems of one kind: how many, in how many rows and episodes, what share of the log that is, and the first.
+    """All problems of one kind: their number, the rows and episodes that have them, and the first few as examples.
 
-    `rows` and `episodes` are None where nobody counted them, the shares where the size of the log is not known.
+    `rows` and `episodes` are None if they were not counted; the shares are None if the size of the log is not known.
     `or_more` says that there may be more episodes than were counted.
 
     >>> import offpolicy as op, polars as pl
@@ -80,17 +80,17 @@ class ProblemKind:
     examples: tuple[Problem, ...]
 
     def __str__(self) -> str:
-        """How many, where, and what to do about it."""
+        """Say how many problems there are, in how much of the log, and what to do about them."""
         return self.line("python")
 
     def line(self, words: Words) -> str:
-        """Return how many there are, where, and what to do about it, in the words of the reader."""
+        """Return the text of `__str__` in the words of Python or of the command line."""
         problems = f"{self.problems:,} problem{'' if self.problems == 1 else 's'}"
         return f"{problems}{self.extent}: {in_words(self.message, words)} [{self.kind}]"
 
     @property
     def extent(self) -> str:
-        """In how much of the log."""
+        """The numbers and shares of rows and episodes with such a problem, in words."""
         parts = []
         if self.rows is not None:
             parts.append(counted(self.rows, "row", self.rows_share))
@@ -99,7 +99,7 @@ class ProblemKind:
         return f" in {' and '.join(parts)}" if parts else ""
 
     def lines(self, words: Words = "python") -> Iterator[str]:
-        """Yield the kind in words, the places of its first problems, and how many more; one alone in a line."""
+        """Yield a line on the kind, one per example, and one on how many are left; a single problem takes one line."""
         if self.problems == 1 and self.examples:
             yield f"  {self.examples[0].line(words)}"
             return
@@ -111,7 +111,7 @@ class ProblemKind:
 
 
 def counted(number: int, noun: str, share: float | None, more: str = "") -> str:
-    """Say how many there are, and what share.
+    """Return a number with its noun and its share in percent.
 
     >>> counted(1, "row", 0.00001), counted(1200, "episode", 0.25, " or more")
     ('1 row (under 0.1%)', '1,200 or more episodes (25.0%)')
@@ -120,13 +120,13 @@ def counted(number: int, noun: str, share: float | None, more: str = "") -> str:
     return f"{number:,}{more} {noun}{'' if number == 1 else 's'}{percent}"
 
 
-#: How the core says that it does not know the row.
+#: The row number by which the core says that it does not know the row.
 NO_ROW = 2**64 - 1
 EMPTY = Problem("empty", None, None, None, None, None, None, "there is no row in it")
 
 
 def from_core(document: dict[str, Any], sources: Sequence[str], rows: bool, done: Done) -> Problem:
-    """Reads a problem as the core writes it; without `rows` where they are not those of the user's log."""
+    """Read a problem as the core writes it; `rows` is false if row numbers are not those of the user's log."""
     place, episode = document["place"], document["episode"]
     return Problem(
         kind=document["kind"],
@@ -141,13 +141,13 @@ def from_core(document: dict[str, Any], sources: Sequence[str], rows: bool, done
 
 
 def full(message: str, kind: str, done: Done) -> str:
-    """Return what was expected, and how to go on."""
+    """Return the message with the remedy that is left after what was already done."""
     how = remedy(kind, done)
     return joined("; ", [message, how]) if how else message
 
 
 def kinds_of(problems: Sequence[Problem]) -> tuple[ProblemKind, ...]:
-    """Group problems of which no more is known, in the order of their first, by kind and by what is said of them."""
+    """Group problems by kind and message, in the order of first appearance; rows and episodes stay uncounted."""
     found: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
         found.setdefault((problem.kind, problem.message), []).append(problem)

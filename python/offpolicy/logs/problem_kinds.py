@@ -1,4 +1,7 @@
-"""What each kind of problem of a log means; `remedies` has what to do where that depends on what was done before."""
+"""The catalogue of the kinds of problems: what each means, and its remedy.
+
+Remedies that depend on what was already done with the log are in `remedies`.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ProblemText:
-    """A kind of problem, what it means, and what to do where `remedies` has nothing to say of it."""
+    """A kind of problem, its meaning, and its remedy if `remedies` has none."""
 
     id: str
     meaning: str
     remedy: str = ""
 
 
-#: Every kind of problem that a log can have, by its id: first those that the core finds, then the others.
+#: Every kind of problem by its id: first those that the core finds, then those found in Python.
 PROBLEMS = {
     text.id: text
     for text in (

@@ -1,4 +1,4 @@
-"""How to go on, for each kind of problem of a log: only what has not been done already."""
+"""The remedies for each kind of problem of a log, without those that have already been tried."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRUNCATIONS = phrase(
     as_terminal=given("truncation", "as-terminal"),
 )
 SORT = phrase("if the rows are only out of order, {order} sorts the log", order=given("order", "any"))
-#: What helps whatever was done before.
+#: Remedies that do not depend on what was done before.
 ALWAYS: dict[str, str] = {
     "negative": MEND,
     "nan": f"{MEND}; {BIAS}",
@@ -36,7 +36,7 @@ ALWAYS: dict[str, str] = {
     "not-a-mark": MEND,
     "not-constant": "mend the column, or name another one",
 }
-#: What sorting does for a log, and what is left to do for one that has been sorted.
+#: Remedies for a log that has not been sorted; `ONCE_SORTED` has those for one that has been.
 UNTIL_SORTED: dict[str, str] = {
     "unsorted": phrase("{order} sorts the log first", order=given("order", "any")),
     "reappears": phrase(
@@ -56,7 +56,7 @@ ONCE_SORTED = {
 
 @dataclass(frozen=True)
 class Done:
-    """What was done with a log before it was read."""
+    """The options with which a log was prepared before it was read."""
 
     sorted: bool = False
     deduped: bool = False
@@ -65,7 +65,7 @@ class Done:
 
 
 def remedy(kind: str, done: Done) -> str:
-    """Return how to go on; nothing where there is nothing to say.
+    """Return the remedy for a kind of problem, or an empty text if there is none.
 
     >>> remedy("gap", Done())
     'if the rows are only out of order, order="any" sorts the log'

@@ -1,6 +1,7 @@
-"""The ids of episodes that are in a log more than once, read where they stand.
+"""The ids of episodes that are in a log more than once.
 
-The core keeps a hash of an id that is a text, which finds the one that comes again; what it says is read from the log.
+The core keeps only a hash of an id that is a text. The hash finds an id that comes again, but the text of the id must
+be read from the log.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _ROW = "__offpolicy_row__"
 
 
 def name_repeated(found: Sequence[dict[str, Any]], source: Source, column: str) -> list[dict[str, Any]]:
-    """Return the problems as the core writes them, with the ids of repeated episodes that it could not name.
+    """Fill in the ids of repeated episodes that the core could not name, and return the problems.
 
     >>> import polars as pl
     >>> from offpolicy.logs.sources import FrameSource
@@ -33,7 +34,7 @@ def name_repeated(found: Sequence[dict[str, Any]], source: Source, column: str) 
         ids = pieces[number].select(polars_calls.column(column)).with_row_index(_ROW).filter(pl.col(_ROW).is_in(rows))
         try:
             names = dict(ids.collect(engine="streaming").iter_rows())
-        except pl.exceptions.PolarsError:  # its reader is stricter than ours
+        except pl.exceptions.PolarsError:  # Polars may refuse a file that our reader takes
             continue
         for problem in here:
             if problem["place"]["row"] in names:

@@ -1,6 +1,7 @@
-"""Puts a log in order, out of core: rows go to temporary files by a hash of their episode; each is sorted in memory.
+"""An external sort of a log by episode and step.
 
-Episodes end up in another order than sorting the whole log would give; the estimates do not depend on it.
+Rows go to temporary files (buckets) by a hash of their episode, and each bucket is sorted in memory. Episodes end up in
+another order than sorting the whole log would give; the estimates do not depend on it.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from offpolicy._util.scratch import ScratchFolder
 from offpolicy.logs.columns import Columns
 from offpolicy.logs.sources import ParquetSource, Source, several
 
-#: Rows a bucket: what is sorted in memory at a time.
+#: Rows per bucket, which is sorted in memory.
 BUCKET_ROWS = 4_000_000
 #: Rows read at a time.
 BATCH_ROWS = 1_000_000
-#: Buckets where the number of rows is not known.
+#: Number of buckets if the number of rows is not known.
 UNKNOWN_BUCKETS = 16
 
 
 def tidy(source: Source, names: list[str], columns: Columns, dedupe: bool) -> tuple[Source, int]:
-    """The same log sorted, and how many repeated rows were dropped."""
+    """Return the log sorted, and how many repeated rows were dropped."""
     check_not_forked()
     with polars_calls.reading(source):
         return interruptible(lambda go_on: _tidy(source, names, columns, dedupe, go_on))

@@ -1,7 +1,7 @@
-"""Whether the steps of a log count from 0 or from 1: from 0 where its smallest step is 0, and otherwise from 1.
+"""The rule for whether the steps of a log count from 0 or from 1: from 0 if its smallest step is 0, otherwise from 1.
 
-All episodes of a log count alike, and the first row of a log may lie inside an episode, so that it cannot tell unless
-it has the step 0. `rust/core/src/log/steps.rs` is the same rule for the scan.
+All episodes of a log count alike. The first row of a log may lie inside an episode, so that it decides only if its step
+is 0. `rust/core/src/log/steps.rs` has the same rule for the scan.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from offpolicy._util import polars_calls
 
 
 def counted_from(smallest: int | None) -> int:
-    """Return how the first step of an episode is numbered, given the smallest step of a log; None where it has none.
+    """Return the number of an episode's first step, given the smallest step of the log, or None for a log without any.
 
     >>> counted_from(0), counted_from(1), counted_from(None)
     (0, 1, 0)
@@ -24,7 +24,7 @@ def counted_from(smallest: int | None) -> int:
 
 
 def smallest_step(steps: Iterable[pl.Series]) -> int | None:
-    """Return the smallest of these steps, which are read up to the first 0; None where there is none.
+    """Return the smallest step, or None if there is none; nothing is read after the first 0.
 
     >>> smallest_step([pl.Series([3, 4]), pl.Series([0, 1])]), smallest_step([pl.Series([2, None])])
     (0, 2)
@@ -40,7 +40,7 @@ def smallest_step(steps: Iterable[pl.Series]) -> int | None:
 
 
 def steps_of(query: pl.LazyFrame, column: str) -> Iterator[pl.Series]:
-    """Yield the steps of a query: that of its first row, which nearly always tells, and then all in batches."""
+    """Yield the step of a query's first row, which nearly always decides, and then all steps in batches."""
     steps = query.select(polars_calls.column(column))
     yield steps.head(1).collect().to_series()
     yield from (batch.to_series() for batch in polars_calls.batches(steps))

@@ -1,4 +1,4 @@
-"""The next state of each row of a log: in its columns `next_…`, or else in the next row of its episode."""
+"""The next state of each row of a log, from its columns `next_…` or else from the next row of its episode."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from offpolicy.logs.columns import Columns
 from offpolicy.protocols import States
 
 FOLLOWS, IN_ORDER, NEXT = "__offpolicy_follows__", "__offpolicy_in_order__", "__offpolicy_next_{}__"
-#: Why rows without columns of the next state must be in order.
+#: The message for rows that are out of order in a log without columns of the next state.
 ORDER = phrase(
     "the log has no columns of the next state, so that the rows of an episode must come one after the other: log the "
     "next states, or sort the log by episode and step, as {order} does where it can be given",
@@ -26,7 +26,7 @@ ORDER = phrase(
 
 
 def logged_successors(states: Sequence[str], terminal: str | None, available: Collection[str]) -> list[str]:
-    """Return the columns of the next state; none where the log lacks one of them."""
+    """Return the columns of the next state, or none if the log lacks one of them."""
     names = [f"next_{name}" for name in states]
     if not all(name in available for name in names):
         return []
@@ -37,14 +37,17 @@ def logged_successors(states: Sequence[str], terminal: str | None, available: Co
 
 @dataclass(frozen=True)
 class Successors:
-    """Temporary columns, a row by itself from then on: whether the episode goes on, and in which state."""
+    """Temporary columns that say for each row whether its episode goes on, and in which state.
+
+    With them a row can be used without the row that follows it.
+    """
 
     states: tuple[str, ...]
     expressions: tuple[pl.Expr, ...]
 
     @classmethod
     def of(cls, states: Sequence[str], columns: Columns, schema: pl.Schema, first_step: int) -> Successors:
-        """Find them in a log with these columns."""
+        """Return the expressions of the temporary columns for a log of this schema."""
         following = [NEXT.format(name) for name in states]
         terminal = columns.find("terminal", schema)
         if logged := logged_successors(states, terminal, schema):
@@ -67,14 +70,14 @@ class Successors:
 
     @property
     def names(self) -> list[str]:
-        """The temporary columns."""
+        """The names of the temporary columns."""
         return [FOLLOWS, IN_ORDER, *(NEXT.format(name) for name in self.states)]
 
     def follows(self, frame: pl.DataFrame) -> NDArray[np.bool_]:
-        """Return in which rows the episode goes on."""
+        """Return for each row whether its episode goes on."""
         return frame[FOLLOWS].to_numpy().astype(bool)
 
     def next_states(self, frame: pl.DataFrame, follows: NDArray[np.bool_]) -> States:
-        """Return s' of the rows in which the episode goes on, and the row's own state in the others."""
+        """Return s' for the rows in which the episode goes on, and the row's own state for the others."""
         pairs = [(frame[name].to_numpy(), frame[NEXT.format(name)].to_numpy()) for name in self.states]
         return np.stack([np.where(follows, after, now) for now, after in pairs]).T

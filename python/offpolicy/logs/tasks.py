@@ -1,8 +1,8 @@
 """The parts of a log that `map=` hands to other processes.
 
 A part goes out as a task and comes back as a state: bytes with a stamp that says for which version, plan, pass and rows
-it was made (`rust/core/src/pass/stamp.rs`). A state of anything else is refused, and so is a part that is missing or
-comes twice: numbers that belong together are added up, and no others.
+it was made (`rust/core/src/pass/stamp.rs`). A state with another stamp is refused, and so is a part that is missing or
+comes twice, so that only numbers that belong together are added up.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from offpolicy import _core
 from offpolicy.errors.kinds.of_states import map_does_not_add_up, map_gave_no_bytes, map_lost_parts
 
 Progress: TypeAlias = Callable[[int], None] | None
-#: Rows of a log: index of the source, fingerprint of the file or token of the log, first row, number of rows.
+#: A range of rows: index of the source, fingerprint of the file or token of the log, first row, number of rows.
 Extent: TypeAlias = tuple[int, int, int, int]
-#: Rows of a task, at least.
+#: The least number of rows of a task, unless the log or file has fewer left.
 TASK_ROWS = 1 << 18
 
 
 @dataclass(frozen=True)
 class FileIdentity:
-    """What tells whether a file is still the one that it was; time and inode are those of one machine alone."""
+    """The properties by which a changed file is recognised; time and inode are valid on one machine only."""
 
     size: int
     modified: int | None  # nanoseconds
@@ -34,11 +34,11 @@ class FileIdentity:
 
     @property
     def anywhere(self) -> FileIdentity:
-        """What a copy of the file on another machine has too."""
+        """The part of the identity that a copy of the file on another machine shares."""
         return replace(self, modified=None, inode=None)
 
     def described(self) -> tuple[int, int | None, int | None, int]:
-        """Return it as the core takes it."""
+        """Return the identity as the tuple that the core takes."""
         return self.size, self.modified, self.inode, self.footer
 
 
@@ -52,7 +52,7 @@ class FrameTask:
 
     @property
     def extent(self) -> Extent:
-        """Which rows these are."""
+        """The range of rows."""
         return 0, self.token, self.row, self.frame.height
 
     def run(self, job: _core.Job) -> _core.Partial:
@@ -79,12 +79,12 @@ Task: TypeAlias = FrameTask | ParquetTask
 
 
 def run_task(job: _core.Job, task: Task) -> bytes:
-    """Do a task where `map=` put it; bytes go back."""
+    """Run a task in the process to which `map=` gave it, and return its state."""
     return task.run(job).encode()
 
 
 def add_states(merger: _core.Merger, tasks: Sequence[Task], states: Iterable[Any], names: Sequence[str]) -> None:
-    """Add up the states of tasks, in any order; refuse parts that are missing, come twice or are of another log."""
+    """Add up the states of tasks, in any order, and refuse parts that are missing, come twice or are of another log."""
     waiting = [task.extent for task in tasks]
     for state in states:
         if not isinstance(state, bytes):

@@ -1,12 +1,11 @@
-"""What an interval may need of single trajectories, read from the log when it is first asked for.
+"""Values of single trajectories and their steps, which some intervals need; they are read when first asked for.
 
-`values` are those of the core, in one more scan; n of them are in memory at a time. `steps` gives the weights,
-rewards and model values of each step in blocks of trajectories, padded up to H, for what no sum over trajectories
-can tell:
+`values` takes one more scan by the core and keeps n numbers in memory. `steps` yields the weights, rewards and model
+values of each step in blocks of trajectories padded up to H, for statistics that are not sums over trajectories:
 
     c_t = ρ_{1:t},  kept at c_T after the end;    r_t, Q̂_t, V̂_t = 0 after the end
 
-in f64, where a product that is too large becomes infinite: whoever asks must look.
+in f64. A product that is too large becomes infinite, which the caller must check.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from offpolicy.protocols import Floats
 
 Made = TypeVar("Made")
 
-#: Rows of the log read at a time, and numbers of a padded block.
+#: How many rows of the log are read at a time, and how many numbers a padded block may have.
 ROWS = 1 << 18
 NUMBERS = 1 << 20
 _RATIO = "__offpolicy_ratio__"
@@ -42,7 +41,7 @@ _RATIO = "__offpolicy_ratio__"
 
 @dataclass(frozen=True)
 class Steps:
-    """A block of n trajectories: ids, and a matrix (n, steps) of weights and of each column that was asked for."""
+    """A block of n trajectories: their ids, and a matrix (n, steps) of the weights and of each requested column."""
 
     episodes: pl.Series
     c: Floats
@@ -51,31 +50,34 @@ class Steps:
 
 @dataclass
 class Samples:
-    """The log of an evaluation, and what was made of it; small things are kept."""
+    """The log of an evaluation, and a cache of small results made from its trajectories."""
 
     scan: Callable[[Plan, _core.Pass, _core.Normalisers | None], _core.Whole]
     source: Source
     plan: Plan
     normalisers: _core.Normalisers
     clusters: Clusters | None = None
-    passes: int = 2  # 1 where the log should be read no more than once, unless what is asked for needs it
+    passes: int = 2  # 1 to read the log only once, unless a request needs more
     crossing: Crossing = field(default_factory=Crossing, repr=False)
-    reading: Reading | None = None  # what the first pass has read
+    reading: Reading | None = None  # the summary of the first pass
     kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """What `make` gives, made once."""
+        """Return the result of `make`, which is called once per key."""
         if key not in self.kept:
             self.kept[key] = make()
         found: Made = self.kept[key]
         return found
 
     def values(self, policy: str, estimator: str, baseline: float | None = None) -> pl.DataFrame:
-        """Per-trajectory values of an estimator: columns `episode` and `value`; `baseline` is another for `dr-bsl`."""
+        """Return an estimator's value of each trajectory, in columns `episode` and `value`.
+
+        `baseline` replaces the baseline of `dr-bsl`.
+        """
         return self._of_trajectories(_core.Pass.VALUES, policy, estimator, baseline)
 
     def influence(self, policy: str, estimator: str) -> pl.DataFrame:
-        """Return what the standard error is the spread of: columns `episode` and `value`, in the order of the log.
+        """Return the values ψ_i whose spread is the standard error: columns `episode` and `value`, in the log's order.
 
         SE² = Σ (ψ_i − ψ̄)² / (n (n − 1)). For a mean over trajectories ψ_i is the value of trajectory i; for a weighted
         estimator it is its influence value, and ψ̄ = 0.
@@ -102,19 +104,19 @@ class Samples:
         return pl.DataFrame({"episode": episodes, "value": values}, strict=False)
 
     def steps(self, policy: str, *roles: str, horizon: int | None = None) -> Iterator[Steps]:
-        """The weights of every trajectory, with the columns of some roles: `reward`, `q_hat`, `v_hat`.
+        """Yield the weights of every trajectory, with the columns of some roles: `reward`, `q_hat`, `v_hat`.
 
-        They go on up to `horizon`, or else to the longest trajectory of their block.
+        They are padded to `horizon`, or else to the longest trajectory of their block.
         """
         target = next(target for target in self.plan.policies if target.name == policy)
         names = {role: target.models.get(role, self.plan.columns.reward) for role in roles}
         form, shares = self._form(target)
-        with polars_calls.reading(self.source):  # whose reader is stricter than ours
+        with polars_calls.reading(self.source):  # Polars may refuse a file that our reader takes
             for frame in self._whole_episodes([*names.values()], form):
                 yield from self._padded(_mixed(frame, shares), names, horizon)
 
     def _form(self, policy: Policy) -> tuple[Probabilities | RatioColumn, list[float]]:
-        """Return the ratio that the policy's own is mixed of, and the α of each mixture, the innermost first."""
+        """Return the ratio at the bottom of the policy's mixtures, and the α of each mixture, the innermost first."""
         named = {target.name: target for target in self.plan.policies}
         shares: list[float] = []
         form = policy.ratio
@@ -125,7 +127,7 @@ class Samples:
         return form, shares
 
     def _whole_episodes(self, names: list[str], form: Probabilities | RatioColumn) -> Iterator[pl.DataFrame]:
-        """Rows of whole trajectories. The first and last of a batch, and those that cross files, wait."""
+        """Yield rows of whole trajectories; the outer ones of a batch and those that cross files come at the end."""
         key, step = self.plan.columns.episode, self.plan.columns.step
         keys, waiting, recount = polars_calls.exactly([key, step]), [], Recount()
         used = list(dict.fromkeys([*names, *astuple(form)]))
@@ -138,10 +140,16 @@ class Samples:
                     ids = frame[key]
                     outer = (ids == ids[0]) | (ids == ids[-1]) | self.crossing.among(ids)
                     waiting.append(frame.filter(outer))
-                    yield frame.filter(~outer)
+                    whole = frame.filter(~outer)
+                    recount.add_episodes(whole[key])
+                    yield whole
+        last = pl.concat(waiting, how="vertical_relaxed").sort(keys) if waiting else None
+        if last is not None:
+            recount.add_episodes(last[key])
         if self.reading is not None:
             recount.check(self.reading, self.source.name)
-        yield pl.concat(waiting, how="vertical_relaxed").sort(keys)
+        if last is not None:
+            yield last
 
     def _padded(self, frame: pl.DataFrame, names: dict[str, str], horizon: int | None) -> Iterator[Steps]:
         runs = frame[self.plan.columns.episode].rle().struct.unnest()

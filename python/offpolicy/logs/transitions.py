@@ -1,7 +1,7 @@
-"""The steps of a log as a fitter reads them: (s, a, r, s'), batch after batch.
+"""The steps of a log as a fitter reads them: batches of (s, a, r, s').
 
-s' is in the columns `next_…` where the log has them, and otherwise in the episode's next row. `offpolicy.logs.endings`
-has the rule for which last rows end their episode; s' of one that does not is not known, and only its reward counts.
+s' is in the columns `next_…` if the log has them, and otherwise in the episode's next row. `offpolicy.logs.endings` has
+the rule for which last rows end their episode. If a last row does not, its s' is not known and only its reward counts.
 """
 
 from __future__ import annotations
@@ -29,42 +29,42 @@ from offpolicy.logs.successors import ORDER, logged_successors
 from offpolicy.protocols import Actions, Floats, Setting, States
 
 BATCH_ROWS = 1 << 18
-#: Who takes states that are no numbers.
+#: The advice for states that are not numbers.
 COUNTED = ": a fitter that counts takes texts, such as 'tabular' with aggregate=op.Categories.of(log, ...)"
 
 
 @dataclass(frozen=True, eq=False)
 class Transitions:
-    """A batch of n steps; a matrix of states is made when it is first asked for, since some fitters need none."""
+    """A batch of n steps; the matrices of states are made on first use, since some fitters need none."""
 
     episodes: pl.Series
-    state_columns: Sequence[NDArray[Any]]  # a column of n for each coordinate
+    state_columns: Sequence[NDArray[Any]]  # one array of n values per coordinate
     next_columns: Sequence[NDArray[Any]]
-    action_column: Actions  # as wide as in the log
+    action_column: Actions  # with the integer type of the log
     rewards: Floats
     terminal: NDArray[np.bool_]
-    known: NDArray[np.bool_]  # s' is known, or the episode has ended: the transition counts
+    known: NDArray[np.bool_]  # whether s' is known or the episode has ended, so that the transition counts
     step_column: NDArray[Any]
     first_step: int
 
     @cached_property
     def states(self) -> States:
-        """s, (n, k)."""
+        """The states s, of shape (n, k)."""
         return np.stack(self.state_columns).T
 
     @cached_property
     def next_states(self) -> States:
-        """s', (n, k)."""
+        """The next states s', of shape (n, k)."""
         return np.stack(self.next_columns).T
 
     @cached_property
     def actions(self) -> Actions:
-        """a, in 64 bits."""
+        """The actions a, as 64-bit integers."""
         return self.action_column.astype(np.int64, copy=False)
 
     @cached_property
     def steps(self) -> NDArray[np.int64]:
-        """t, from 0."""
+        """The steps t, counted from 0."""
         steps: NDArray[np.int64] = np.subtract(self.step_column, self.first_step, dtype=np.int64)
         return steps
 
@@ -77,7 +77,7 @@ def transitions(
     batch_rows: int | None = None,
     texts: bool = False,
 ) -> Iterator[Transitions]:
-    """Every step of a log once, in batches, in bounded memory; with `texts`, states may be texts or categories."""
+    """Yield every step of a log once, in batches of bounded memory; with `texts`, states may be texts or categories."""
     source, columns = open_log(log), columns or Columns()
     layout = _Layout(source.columns, domain, columns, ", ".join(source.names), texts)
     held: pl.DataFrame | None = None
@@ -93,7 +93,7 @@ def transitions(
         whole = frame if held is None else pl.concat([held, frame])
         if layout.has_next:
             yield layout.batch(whole, None)
-        elif whole.height > 1:  # the last row waits for the next one, which may belong to its episode
+        elif whole.height > 1:  # the last row waits for the next batch, which may go on with its episode
             yield layout.batch(whole[:-1], whole[1:])
             held = whole[-1:]
         else:
@@ -103,7 +103,7 @@ def transitions(
 
 
 class _Layout:
-    """Where a log has what a fitter needs."""
+    """The columns of a log that a fitter needs, with their checks."""
 
     def __init__(self, available: Sequence[str], domain: Setting, columns: Columns, file: str, texts: bool) -> None:
         self.domain, self.columns, self.file, self.first_step, self.texts = domain, columns, file, 0, texts
@@ -118,7 +118,7 @@ class _Layout:
         self.names = [*needed, *self.states, *self.next_states, *self.marks]
 
     def check(self, frame: pl.DataFrame, row: int) -> None:
-        """Types, nulls, NaN and actions that do not exist."""
+        """Refuse wrong types, nulls, NaN and actions that do not exist."""
         self._check_types(frame)
         action = frame[self.action]
         marks = [frame[name] for name in self.marks if frame[name].dtype != pl.Boolean]
@@ -156,7 +156,7 @@ class _Layout:
             raise wrong_type(column=repr(name), expected=kind, found=f"{frame[name].dtype}{hint}")
 
     def check_order(self, frame: pl.DataFrame, row: int, before: pl.DataFrame | None) -> None:
-        """s' is in the next row, so that the rows of an episode must come together and in order."""
+        """Refuse rows of an episode that do not follow each other in order: s' is taken from the next row."""
         rows = frame if before is None else pl.concat([before, frame])
         episode, step = rows[self.episode], rows[self.step].cast(pl.Int64)
         expected = pl.select(
@@ -185,7 +185,7 @@ class _Layout:
         ]
 
     def batch(self, frame: pl.DataFrame, following: pl.DataFrame | None) -> Transitions:
-        """Arrays of these rows; `following` has the row after each, where s' must be found there."""
+        """Return the arrays of these rows; `following` has the row after each, if s' must be found there."""
         n = frame.height
         state, step = _columns(frame, self.states), frame[self.step].to_numpy()
         last = np.ones(n, dtype=bool)
@@ -217,7 +217,7 @@ class _Layout:
 
 
 def is_text(dtype: pl.DataType) -> bool:
-    """True for texts and categories, which a fitter can count and no more."""
+    """Return whether a column holds texts or categories, which a fitter can only count."""
     return dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum)
 
 
@@ -226,12 +226,12 @@ def _is_number(dtype: pl.DataType) -> bool:
 
 
 def sound(column: pl.Series) -> bool:
-    """True if there is surely no null, NaN or infinity; a sum is only finite if all its addends are."""
+    """Return whether a column surely has no null, NaN or infinity: a sum is finite only if all its terms are."""
     return not column.null_count() and (not column.dtype.is_float() or math.isfinite(column.sum()))
 
 
 def within(column: pl.Series, size: int) -> bool:
-    """True if all whole numbers are from 0 to size - 1."""
+    """Return whether all numbers of a column are from 0 to size - 1."""
     values = column.to_numpy()
     return not len(values) or bool(values.min() >= 0 and values.max() < size)
 
@@ -241,5 +241,5 @@ def _columns(frame: pl.DataFrame, names: Sequence[str]) -> list[NDArray[Any]]:
 
 
 def array_of(column: pl.Series) -> NDArray[Any]:
-    """Return a column of the state as an array; texts and categories as Python's own texts."""
+    """Return a column of the state as an array; texts and categories become Python strings."""
     return column.cast(pl.String).to_numpy().astype(object) if is_text(column.dtype) else column.to_numpy()

@@ -1,10 +1,10 @@
-"""Episodes that were cut off before the horizon (see `offpolicy.logs.endings`): what stands for the rewards nobody saw.
+"""Ways to replace the missing rewards of episodes that were cut off before the horizon (`offpolicy.logs.endings`).
 
     as-terminal      nothing, as if the episode had ended there
     bootstrap        what the model expects: Q̂(s_T, a_T) − R̂(s_T, a_T) = γ E[V̂(s_{T+1})] is added to the last reward r_T
     reduce-horizon   no rewards are missing: H is the length of the shortest episode that was cut off, for all episodes
 
-For the last two the log, once it has been checked as it is, is written anew to temporary files, piece by piece.
+For the last two, the log is first checked as it is and then rewritten to temporary files, piece by piece.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from offpolicy.logs.steps import counted_from
 
 #: A column that marks the rows at which an episode was cut off.
 CUT = "__offpolicy_cut__"
-#: Which estimators have no meaning then, and why.
+#: For each kind, the estimators that have no meaning with it, and why.
 SENSELESS: dict[str, tuple[Callable[[Description], bool], str]] = {
     "bootstrap": (
         lambda about: about.of_behavior or about.model == "transitions",
@@ -45,7 +45,7 @@ SENSELESS: dict[str, tuple[Callable[[Description], bool], str]] = {
 
 @dataclass(frozen=True)
 class Cut:
-    """How many episodes were cut off, and how many steps the shortest of them has."""
+    """The number of episodes that were cut off, and the number of steps of the shortest of them."""
 
     episodes: int
     shortest: int
@@ -53,27 +53,28 @@ class Cut:
 
 @dataclass(frozen=True)
 class Mended:
-    """The log and the plan to go on with, and what was done."""
+    """The mended log, the plan for it, and a record of what was done."""
 
     source: Source
     plan: Plan
     repairs: dict[str, Any]
     remarks: list[str] = field(default_factory=list)
-    #: What was taken for the rewards that are missing.
+    #: A remark on what replaced the missing rewards.
     taken: str | None = None
 
 
 def with_checks(plan: Plan) -> Plan:
-    """The plan that also reads, and so checks, the columns that a bootstrap needs."""
+    """Return the plan extended by the columns that a bootstrap needs, so that the first pass checks them."""
     if plan.settings.truncation != "bootstrap":
         return plan
     return replace(plan, extra=tuple(zip(_model(plan), ("q_hat", "r_hat"), strict=True)))
 
 
 def mend(source: Source, plan: Plan, cut: Cut, explicit: bool, beside: Sequence[str] = ()) -> Mended:
-    """Return what becomes of a log with episodes cut off; an estimator asked for by name is refused, not left out.
+    """Return the mended log and its plan, without estimators that have no meaning for it.
 
-    `beside` names columns that standard errors need, and that a log with all its rows keeps.
+    If the estimators were named explicitly, such an estimator is refused instead. `beside` names columns that standard
+    errors need; a log that keeps all its rows keeps them too.
     """
     if plan.settings.truncation == "as-terminal":
         remark = f"{cut.episodes} truncated episodes were taken as ended"
@@ -109,7 +110,7 @@ def mend(source: Source, plan: Plan, cut: Cut, explicit: bool, beside: Sequence[
 
 
 def check_mended(before: Reading | None, after: Reading | None, plan: Plan, name: str) -> None:
-    """Refuse a log that changed before it was rewritten: what mending does not touch is as the first pass read it."""
+    """Refuse a log that changed between the first pass and its rewriting; only what mending touches may differ."""
     if before is None or after is None:
         return
     if plan.settings.truncation == "reduce-horizon":  # rows are left out
@@ -118,7 +119,7 @@ def check_mended(before: Reading | None, after: Reading | None, plan: Plan, name
 
 
 def _model(plan: Plan) -> tuple[str, str]:
-    """The columns of Q̂ and R̂."""
+    """Return the columns of Q̂ and R̂, and refuse a plan with several policies or without these columns."""
     if len(plan.policies) != 1:
         raise one_policy_at_a_time()
     (policy,) = plan.policies
@@ -156,8 +157,8 @@ def _extent(source: Source, plan: Plan) -> tuple[int, int]:
 def _cut_rows(source: Source, plan: Plan, first: int, horizon: int) -> pl.DataFrame:
     """Return the episode and step of every row at which an episode was cut off, with a column `CUT` that is true.
 
-    An episode may be spread over pieces, so that its last row is known when all have been read. The scan has seen that
-    only last rows are marked: hence `any`.
+    An episode may be spread over pieces, so that its last row is known only when all have been read. The scan has
+    checked that only last rows are marked, so that `any` gives the mark of the last row.
     """
     episode, step = column(plan.columns.episode), column(plan.columns.step).cast(pl.Int64)
     marks = [None if name is None else column(name) for name in (plan.terminal, plan.truncated)]
@@ -169,7 +170,7 @@ def _cut_rows(source: Source, plan: Plan, first: int, horizon: int) -> pl.DataFr
 
 
 def _refuse_q_for_r(source: Source, ends: pl.DataFrame, keys: list[str], no_reward: pl.Expr) -> None:
-    """Refuse cut-off rows on which `annotate(domain=...)` wrote Q̂ in the place of R̂, because P̂ is unknown there."""
+    """Refuse cut-off rows for which `annotate(domain=...)` wrote Q̂ instead of R̂ because P̂ is unknown there."""
     types = pl.Schema({name: ends.schema[name] for name in keys})
     pieces = [piece.cast(types).filter(no_reward).join(ends.lazy(), on=keys).select(keys) for piece in source.pieces()]
     found = interruptible(lambda _: pl.concat(pieces).collect(engine="streaming"))
@@ -179,7 +180,7 @@ def _refuse_q_for_r(source: Source, ends: pl.DataFrame, keys: list[str], no_rewa
 
 
 def rewritten(source: Source, names: list[str], change: Callable[[pl.LazyFrame], pl.LazyFrame]) -> Source:
-    """The named columns of a log, changed, in temporary files: one a piece, so that episodes stay as they lie."""
+    """Write the named columns of a log, changed, to temporary files, one per piece so that rows keep their order."""
     folder, paths = ScratchFolder(), []
 
     def write(go_on: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""Which cell of a finite model a state belongs to: that of a grid, or what a function says."""
+"""Aggregation of states into the cells of a finite model, by a grid or by a function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from offpolicy.protocols import States
 
 @dataclass(frozen=True)
 class ByFunction:
-    """Cells by a function of an (n, k) array of states.
+    """Cells given by a function of an (n, k) array of states.
 
     >>> import numpy as np
     >>> from offpolicy.models.aggregation import ByFunction
@@ -27,7 +27,7 @@ class ByFunction:
     cells: int
 
     def index(self, states: States) -> NDArray[np.int64]:
-        """What the function says, checked."""
+        """Return the checked cell numbers of the function."""
         found = np.asarray(self.function(states))
         if found.shape != (len(states),) or not np.issubdtype(found.dtype, np.integer):
             raise wrong_array(

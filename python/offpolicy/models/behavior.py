@@ -2,17 +2,17 @@
 
     π̂0(a|s) = (N(s, a) + α) / Σ_b (N(s, b) + α)    b: the legal actions
 
-with N(s, a) the counts in the cell of s, or n times what a classifier says, fitted to n steps. For the steps of an
-episode, N counts the other folds of episodes alone (`offpolicy.folds`), so that no estimate depends on the row that it
-is for. There an action may never be seen that the episode has: α > 0 keeps its probability above 0, and draws all of
-them towards equal ones the fewer steps there are.
+N(s, a) is the count in the cell of s, or n times the probability given by a classifier that was fitted to n steps. For
+the steps of an episode, N counts only the other folds of episodes (`offpolicy.folds`), so that no estimate depends on
+the row to which it applies. An action of the episode may be absent from the other folds; α > 0 keeps its probability
+above 0, and pulls all probabilities towards equal ones, the more so the fewer steps there are.
 
-Beside π̂0 a column tells what `evaluate` needs for standard errors that account for the estimation
-(`offpolicy.evaluation.propensity_score`): for counts the cell of the step, and for scikit-learn's `LogisticRegression`
-its score (`offpolicy.models.logistic_score`).
+A second column has what `evaluate` needs for standard errors that account for the estimation
+(`offpolicy.evaluation.propensity_score`): the cell of the step for counts, and the score
+(`offpolicy.models.logistic_score`) for scikit-learn's `LogisticRegression`.
 
-Estimated propensities make weights less noisy and biased: Hanna, Niekum & Stone, "Importance sampling policy evaluation
-with an estimated behavior policy" (ICML 2019).
+Estimated propensities make weights less noisy, and biased: Hanna, Niekum & Stone, "Importance sampling policy
+evaluation with an estimated behavior policy" (ICML 2019).
 """
 
 from __future__ import annotations
@@ -82,30 +82,30 @@ def estimate_behavior(
     seed: int = 0,
     columns: Columns | None = None,
 ) -> Any:
-    """The log with a column `behavior_prob_hat`, which `evaluate` uses where there is no `behavior_prob`, and says so.
+    """Add a column `behavior_prob_hat`, which `evaluate` uses, with a note, if the log has no `behavior_prob`.
 
-    Where steps are counted, and for scikit-learn's `LogisticRegression`, a column `behavior_score` is written too, from
-    which `evaluate` lets standard errors account for the estimation; without it they take the probabilities as known.
+    For counts and for scikit-learn's `LogisticRegression` a column `behavior_score` is added too. With it the standard
+    errors of `evaluate` account for the estimation; without it they take the probabilities as known.
 
     Parameters
     ----------
     log
-        Any log that `evaluate` reads. A frame in memory gives a frame; everything else is counted in batches, in
-        bounded memory, and gives a lazy frame.
+        Any log that `evaluate` reads. A frame in memory gives a frame; any other log is counted in batches, in bounded
+        memory, and gives a lazy frame.
     domain
-        What the log does not say; `op.LoggedDomain` where there is no simulator.
+        The domain of the log; `op.LoggedDomain` if there is no simulator.
     classifier
         Any classifier with scikit-learn's `fit` and `predict_proba`, fitted to the columns of the state; it is copied
         for each fold, and the states of the log are kept in memory. By default steps are counted in cells.
     aggregate
         The cells in which to count; by default the domain's `grid`.
     folds
-        How many parts the episodes are put into; 1 to estimate all of them from all of them.
+        The number of parts into which the episodes are divided. With 1, each estimate uses the whole log.
     smoothing
-        α, counted for each legal action beside what was seen. With 0 an action may get the probability 0, and such a
-        log is refused by `evaluate`.
+        The number α that is added to the count of each legal action. With 0 an action may get the probability 0, for
+        which `evaluate` raises an error.
     seed
-        Another one puts the episodes into other folds.
+        The seed by which episodes are assigned to folds.
     columns
         The names of the log's columns.
 
@@ -161,9 +161,9 @@ def behavior_columns(
     columns: Columns | None = None,
     keep: object = None,
 ) -> list[pl.Expr]:
-    """`behavior_prob_hat` and, where there is one, `behavior_score`: expressions for the log or any part of it.
+    """Return expressions for `behavior_prob_hat` and, if known, `behavior_score`, for the log or any part of it.
 
-    `part_of` gives the fold of every id. `keep` lives as long as the expressions (the owner of a temporary file).
+    `part_of` gives the fold of every id. The expressions keep `keep` alive, such as the owner of a temporary file.
     """
     columns, available = columns or Columns(), open_log(log).columns
     states = list(columns.states(available, domain.state_columns))
@@ -212,7 +212,7 @@ def estimate_of(
     aggregate: Grid | None = None,
     columns: Columns | None = None,
 ) -> tuple[BehaviorEstimate, Folds]:
-    """Return what each fold is told by the others, and how many episodes each has."""
+    """Return the estimate of each fold from the others, and the number of episodes of each fold."""
     episodes = np.zeros(folds, dtype=np.int64)
     batches = _folded(transitions(log, domain, columns), domain, part_of, episodes)
     if classifier is None:
@@ -221,7 +221,7 @@ def estimate_of(
 
 
 def _smoothed(seen: Floats, legal: NDArray[np.bool_], chosen: Actions, smoothing: float) -> Floats:
-    """π̂0 of the chosen actions; 0 where nothing was seen and nothing is added."""
+    """Return π̂0 of the chosen actions, or 0 where there are no counts and no smoothing."""
     weights = np.where(legal, seen + smoothing, 0.0)
     total = weights.sum(axis=1)
     found: Floats = np.divide(weights[np.arange(len(chosen)), chosen], total, out=np.zeros(len(total)), where=total > 0)
@@ -238,7 +238,7 @@ def _cells(aggregate: Grid | None, domain: Setting) -> Grid:
 def _folded(
     batches: Iterator[Transitions], domain: Setting, part_of: FoldOf, episodes: Folds
 ) -> Iterator[tuple[Transitions, Folds]]:
-    """Batches with the fold of each row; refuses actions that the domain forbids, and folds without others.
+    """Yield batches with the fold of each row; raise an error for illegal actions and for folds without others.
 
     The episodes of each fold are counted in `episodes`.
     """
@@ -266,24 +266,24 @@ def _folded(
 class _Score(Protocol):
     @property
     def field(self) -> tuple[str, Any]:
-        """The name and the type of what the column holds of a step."""
+        """The name and the type of the column's entry for a step."""
         ...
 
     def of(self, states: States, chosen: Actions, fold: Folds) -> NDArray[Any]:
-        """What the column holds of these steps."""
+        """Return the column's entries for these steps."""
         ...
 
 
 class BehaviorEstimate(Protocol):
-    """What was seen of the behaviour policy."""
+    """Counts or fitted probabilities from which π̂0 is made."""
 
     def seen(self, states: States, fold: Folds) -> Floats:
-        """How often each action was, or would be, taken in other folds: (n, actions)."""
+        """Return the actual or expected count of each action in other folds, (n, actions)."""
         ...
 
     @property
     def score(self) -> _Score | None:
-        """What a standard error needs to know of the estimate; None where no way is known."""
+        """The score that standard errors need to account for the estimation, or None if it is unknown."""
         ...
 
 
@@ -297,7 +297,7 @@ class _CellCounts:
 
     @classmethod
     def count(cls, batches: Iterator[tuple[Transitions, Folds]], cells: Grid, actions: int, folds: int) -> _CellCounts:
-        """One pass over the log."""
+        """Count in one pass over the log."""
         check_table(cells, actions, tables=2 * folds)
         shape = (folds, cells.cells, actions)
         counts = np.zeros(int(np.prod(shape)), dtype=np.int64)
@@ -321,7 +321,7 @@ class _CellCounts:
 
 @dataclass(frozen=True, eq=False)
 class _Classifiers:
-    """A classifier for each fold, fitted to so many steps of the others."""
+    """One classifier per fold, fitted to the other folds; `rows` has the number of steps it was fitted to."""
 
     policies: list[FromClassifier]
     rows: list[int]
@@ -331,7 +331,7 @@ class _Classifiers:
     def fit(
         cls, batches: Iterator[tuple[Transitions, Folds]], classifier: Any, actions: int, episodes: Folds
     ) -> _Classifiers:
-        """Reads all states, then fits; `episodes` has the number of each fold once they are read."""
+        """Read all states, then fit; after reading, `episodes` holds the number of episodes of each fold."""
         folds = len(episodes)
         read = [(batch.states, batch.actions, fold) for batch, fold in batches]
         states, chosen, fold = (np.concatenate(part) for part in zip(*read, strict=True))
@@ -355,7 +355,7 @@ class _Classifiers:
         return found
 
     def probabilities(self, states: States, fold: Folds) -> Floats:
-        """What the classifier of each row's fold says."""
+        """Return the probabilities from the classifier of each row's fold."""
         found = np.zeros((len(states), self.policies[0].actions))
         for f, policy in enumerate(self.policies):
             mine = fold == f

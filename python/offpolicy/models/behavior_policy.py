@@ -1,4 +1,4 @@
-"""The behaviour policy as a policy: the one that is known, or an estimate from a log, for mixtures with it."""
+"""The behaviour policy, known or estimated from a log, as a policy that mixtures can use."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from offpolicy.protocols import Floats, Policy, Setting, States, Step
 
 
 def is_policy(behavior: Any) -> bool:
-    """Return True for a policy itself, and not for a way to estimate it."""
+    """Return whether `behavior` is a policy itself, rather than a way to estimate it."""
     return callable(getattr(behavior, "probabilities", None))
 
 
 def behavior_policy(behavior: Any, log: Any, domain: Setting, smoothing: float = 1.0) -> Policy:
-    """Return the policy, or its estimate from this log; `behavior` is as `LoggedDomain` takes it.
+    """Return the behaviour policy or its estimate from this log; `behavior` has the form that `LoggedDomain` takes.
 
     >>> import offpolicy as op
     >>> from offpolicy.models.behavior_policy import behavior_policy
@@ -39,14 +39,14 @@ def behavior_policy(behavior: Any, log: Any, domain: Setting, smoothing: float =
 
 @dataclass(frozen=True, eq=False)
 class EstimatedBehavior:
-    """(N(s, a) + α) / Σ_b (N(s, b) + α) over the legal actions b; equal where nothing is known."""
+    """The policy (N(s, a) + α) / Σ_b (N(s, b) + α) over legal actions b, which is uniform where nothing is known."""
 
     estimate: BehaviorEstimate
     domain: Setting
     smoothing: float
 
     def probabilities(self, states: States, step: Step) -> Floats:
-        """What was seen, smoothed."""
+        """Return the smoothed estimate."""
         legal = self.domain.legal(states)
         seen = self.estimate.seen(states, np.zeros(len(states), dtype=np.int64))
         weights = np.where(legal, seen + self.smoothing, 0.0)

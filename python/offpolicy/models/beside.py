@@ -1,4 +1,4 @@
-"""Values that a model made together lie side by side, and are looked up together."""
+"""Look-ups of values that a model made together and stores side by side."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from itertools import pairwise
 
 from offpolicy.protocols import Question
 
-#: What can be looked up for several policies at once.
+#: The roles that can be looked up for several policies at once.
 TOGETHER = frozenset({"q_hat", "v_hat"})
 
 
 def questions_together(questions: Sequence[Question]) -> int:
-    """Return how many questions, from the first on, ask for Q̂ and V̂ alone, of values that lie side by side."""
+    """Return how many of the first questions ask for just Q̂ and V̂ of values that are stored side by side."""
     together = 1
     for before, after in pairwise(questions):
         beside = getattr(after.values, "is_beside", None)

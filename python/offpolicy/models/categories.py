@@ -1,4 +1,4 @@
-"""Cells for states of texts and categories: one for each combination that a log has, and one for all others."""
+"""Cells for states of texts and categories: one per combination in the log, and one for all others."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from offpolicy.protocols import States
 
 @dataclass(frozen=True)
 class Categories:
-    """The combinations, each a tuple of texts with one for each column of the state; the last cell is for all others.
+    """Known combinations, each a tuple with one text per state column; the last cell is for all other combinations.
 
-    A model that counts knows nothing of the last cell, and so hopes for nothing there.
+    A tabular model fitted to that log has no data in the last cell, and gives it the lowest reward.
 
     >>> import numpy as np, offpolicy as op, polars as pl
     >>> log = pl.DataFrame({"ward": ["icu", "er", "icu"], "shift": ["night", "day", "night"]})
@@ -37,7 +37,7 @@ class Categories:
     values: tuple[tuple[str, ...], ...]
 
     def __post_init__(self) -> None:
-        """Refuses combinations that come twice, or of different lengths."""
+        """Raise an error for duplicate combinations, or combinations of different lengths."""
         if not self.values or len({len(value) for value in self.values}) > 1:
             raise bad_categories()
         if len(set(self.values)) < len(self.values):
@@ -57,7 +57,7 @@ class Categories:
 
     @property
     def cells(self) -> int:
-        """How many there are, with the one for what is not known."""
+        """The number of cells, including the one for unknown combinations."""
         return len(self.values) + 1
 
     @cached_property
@@ -65,7 +65,7 @@ class Categories:
         return {value: number for number, value in enumerate(self.values)}
 
     def index(self, states: States) -> NDArray[np.int64]:
-        """The cell of each state."""
+        """Return the cell of each state."""
         width = len(self.values[0])
         if states.ndim != 2 or states.shape[1] != width:
             raise bad_value(name="states", expected=f"an (n, {width}) array", found=states.shape)

@@ -3,10 +3,10 @@
     s_t = M^{−1/2} ((1{a_t = k} − π̂0(k|x_t)) x_t)_{k = 1, …, K−1},    x_t: the state, and 1 for the intercept
     M = (Σ_t (diag π̂0 − π̂0 π̂0ᵀ) ⊗ x_t x_tᵀ + Λ) / episodes
 
-for K actions, the first of which has no coefficients of its own, and Λ the second derivative of scikit-learn's penalty,
+There are K actions, the first of which has no coefficients, and Λ is the second derivative of scikit-learn's penalty,
 (1/C)‖β‖²/2 without the intercept. An episode's score then has the variance 1 in every coordinate, and to first order it
-moves the coefficients by M^{−1/2} Σ_t s_t / episodes. Regularised fits are drawn towards equal probabilities too; that
-bias is in no standard error.
+moves the coefficients by M^{−1/2} Σ_t s_t / episodes. Regularised fits are also pulled towards equal probabilities, and
+standard errors do not include this bias.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from offpolicy.protocols import Actions, Floats, States
 
-#: Numbers that a step may have.
+#: The largest number of coefficients, and so of entries per step.
 MOST_PARAMETERS = 100
-#: Directions with less information than this, as a share of the most, have none.
+#: Directions with less information than this fraction of the largest are treated as having none.
 TOLERANCE = 1e-10
 
 Probabilities = Callable[[States, NDArray[np.int64]], Floats]
@@ -47,7 +47,7 @@ class LogisticScore:
         fold: NDArray[np.int64],
         episodes: int,
     ) -> LogisticScore | None:
-        """Return the score of fitted classifiers, or None if they are no logistic models by maximum likelihood."""
+        """Return the score of fitted classifiers, or None if they are not maximum likelihood logistic models."""
         first = classifiers[0]
         if not all(map(_is_logistic, classifiers)):
             return None
@@ -69,7 +69,7 @@ class LogisticScore:
 
     @property
     def field(self) -> tuple[str, Any]:
-        """The name and the type of what the column holds of a step."""
+        """The name and the type of the column's entry for a step."""
         return "score", pl.Array(pl.Float64, len(self.root))
 
     def of(self, states: States, chosen: Actions, fold: NDArray[np.int64]) -> Floats:
@@ -81,7 +81,7 @@ class LogisticScore:
 
 
 def _is_logistic(classifier: Any) -> bool:
-    """Whether it is scikit-learn's, fitted to steps that all count alike, with a quadratic penalty or none."""
+    """Return whether it is scikit-learn's, fitted with equal weights of steps and a quadratic penalty or none."""
     if "LogisticRegression" not in [kind.__name__ for kind in type(classifier).__mro__]:
         return False
     several = len(classifier.classes_) > 2
@@ -96,7 +96,7 @@ def _features(states: States, intercept: bool) -> Floats:
 
 
 def _penalty(classifier: Any, k: int, d: int) -> Floats:
-    """Return Λ. With several classes all of them are drawn to 0, and what counts is their distance from their mean."""
+    """Return Λ. With several classes the penalty acts on the distances of their coefficients from their mean."""
     strength = 0.0 if getattr(classifier, "penalty", "l2") is None else 1 / classifier.C
     each = np.eye(k) if k == 1 else np.eye(k) - 1 / (k + 1)
     drawn = np.eye(d)
@@ -106,7 +106,7 @@ def _penalty(classifier: Any, k: int, d: int) -> Floats:
 
 
 def _inverse_root(matrix: Floats) -> Floats:
-    """Return A with A M Aᵀ = 1, for the directions of which M knows anything, whatever the units of the state."""
+    """Return A with A M Aᵀ = 1 for the directions in which M has information, independent of the state's units."""
     known = np.diag(matrix) > 0
     scale = np.sqrt(np.where(known, np.diag(matrix), 1.0))
     value, vector = np.linalg.eigh(matrix / np.outer(scale, scale))

@@ -1,8 +1,8 @@
-"""Smoothing on a grid by the exponential kernel, cut off beyond the neighbouring cells.
+"""Smoothing on a grid by the exponential kernel, which is cut off beyond the neighbouring cells.
 
     S(x)(c) = Σ exp(-‖c - c'‖ / bandwidth) x(c') over the cells c' that differ by at most 1 in each coordinate
 
-A sum of 3^D terms a cell, computed by few one-dimensional sums; `rust/core/src/mdp/kernel.rs` says how.
+The sum of 3^D terms per cell is computed by a few one-dimensional sums, as `rust/core/src/models/kernel.rs` explains.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from offpolicy.protocols import Floats
 
 
 def smooth(array: NDArray[Any], circular: Sequence[bool] = (), bandwidth: float = 0.25) -> Floats:
-    """S(x) on the last `len(circular)` coordinates of an array, or on all; those before them are many x at once.
+    """Return S(x) over the last `len(circular)` axes of an array, or over all; earlier axes hold several x at once.
 
     >>> import numpy as np
     >>> from offpolicy.models.smoothing import smooth

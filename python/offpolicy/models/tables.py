@@ -16,10 +16,10 @@ from offpolicy.protocols import Floats, LoggedRows
 
 
 class OutsideTablesError(OffPolicyError):
-    """A row with an action or a step, from 0, that the tables do not have."""
+    """The error for a row with an action or a step (from 0) outside the tables."""
 
     def __init__(self, row: int, action: int, step: int, actions: int, horizon: int) -> None:
-        """Say what the tables have."""
+        """Name the row and the range of the tables."""
         self.actions, self.horizon = actions, horizon
         super().__init__(
             f"row {row}: action {action} at step {step}: actions are 0 to {actions - 1} and steps 0 to {horizon - 1}"
@@ -28,7 +28,7 @@ class OutsideTablesError(OffPolicyError):
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """A policy's table, a model's values or both over the same cells."""
+    """A policy's table, a model's values, or both, over the same cells."""
 
     shape: tuple[int, int, int]  # horizon, cells, actions
     policy: Floats | None
@@ -37,9 +37,9 @@ class Tables:
     def look_up(
         self, cells: NDArray[np.int64], rows: LoggedRows, wanted: Sequence[bool], beside: int = 1
     ) -> list[dict[str, Floats]]:
-        """Return π(a|s), Q̂, V̂ and R̂, by role, where they are wanted and there.
+        """Return π(a|s), Q̂, V̂ and R̂ by role, as far as they are wanted and available.
 
-        With `beside`, the same for so many policies whose values lie side by side, but for π and R̂.
+        With `beside`, return Q̂ and V̂ of so many policies whose values are stored side by side.
         """
         there = (self.policy is not None, *[self.values is not None] * 3)
         p, q, v, r = (
@@ -61,5 +61,5 @@ class Tables:
 
 
 def flat(table: Any) -> Floats:
-    """Return a table as the core takes it."""
+    """Return a table as the flat array that the core takes."""
     return np.ascontiguousarray(table, dtype=np.float64).ravel()

@@ -1,4 +1,4 @@
-"""The policies of a domain by name: `behavior`, what its `policies` has, and mixtures of these with `behavior`."""
+"""The policies of a domain by name: `behavior`, those in its `policies`, and mixtures of these with `behavior`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from offpolicy.protocols import Domain, Policy
 
 
 def domain_policy(domain: Domain, name: str, alpha: float | None = None) -> Policy:
-    """The policy of that name; with `alpha`, (1-α) of it and α of the behaviour policy.
+    """Return the policy of that name; with `alpha`, mix (1-α) of it with α of the behaviour policy.
 
     >>> from types import SimpleNamespace as Namespace
     >>> from offpolicy.policies import Uniform

@@ -1,6 +1,6 @@
-"""A domain from arrays: P(s'|s, a), R and the first states' probabilities say all, so that values are known exactly.
+"""A domain from arrays: P(s'|s, a), R and the probabilities of the first states, so that values are known exactly.
 
-The arrays are those of `theory.MDP`, and values are its own: equations (2) and (3), by backward induction.
+The arrays are those of `theory.MDP`, which also gives the values: equations (2) and (3), by backward induction.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def from_mdp(
     behavior: Policy | None = None,
     name: str = "mdp",
 ) -> MDPDomain:
-    """Return a domain of states 0 to S-1 and actions 0 to A-1 that these arrays describe.
+    """Make a domain with states 0 to S-1 and actions 0 to A-1 from arrays.
 
     Parameters
     ----------
@@ -46,11 +46,11 @@ def from_mdp(
     horizon, discount
         H and γ.
     terminal
-        The numbers of the states in which an episode has ended; what the arrays say of them is not looked at.
+        The numbers of the states in which an episode has ended; their entries in the arrays are ignored.
     legal
-        What may be done, (S, A) of bool; by default everything.
+        Which actions are legal, (S, A) of bool; by default all.
     behavior
-        π0; by default every legal action is as likely.
+        π0; by default all legal actions are equally likely.
     name
         The name of the domain.
 
@@ -97,7 +97,7 @@ def _legal(legal: ArrayLike | None, mdp: MDP) -> NDArray[np.bool_]:
 
 
 class MDPDomain(Domain):
-    """A domain whose dynamics are arrays; `mdp` may have states after the last of the domain, in which it has ended."""
+    """A domain whose dynamics are arrays; `mdp` may have additional states at its end for episodes that have ended."""
 
     state_columns = ("state",)
 
@@ -110,7 +110,7 @@ class MDPDomain(Domain):
         behavior: Policy | None = None,
         reward_range: tuple[float, float] | None = None,
     ) -> None:
-        """Keeps the arrays; π0 is uniform over legal actions unless given."""
+        """Keep the arrays; π0 is uniform over legal actions unless given."""
         self.mdp, self.name, self._legal = mdp, name, legal
         self.horizon, self.discount, self.actions = int(mdp.horizon), float(mdp.discount), mdp.actions
         self.grid = Grid((states,))
@@ -120,11 +120,11 @@ class MDPDomain(Domain):
 
     @property
     def behavior(self) -> Policy:
-        """π0."""
+        """The behaviour policy π0."""
         return self._behavior
 
     def legal(self, states: States) -> NDArray[np.bool_]:
-        """What may be done; anything in a state in which the episode has ended."""
+        """Return which actions are legal; in terminal states all are."""
         if self._legal is None:
             return np.ones((len(states), self.actions), dtype=bool)
         if callable(self._legal):
@@ -132,26 +132,26 @@ class MDPDomain(Domain):
         return self._legal[states[:, 0].astype(np.int64)] | self.mdp.terminal[states[:, 0].astype(np.int64), None]
 
     def reset(self, n: int, rng: np.random.Generator) -> States:
-        """First states by their probabilities."""
+        """Draw first states."""
         start = self.mdp.initial[: self.grid.cells]
         return draw(np.broadcast_to(start, (n, self.grid.cells)), rng)[:, None]
 
     def step(
         self, states: States, actions: Actions, rng: np.random.Generator
     ) -> tuple[States, Floats, NDArray[np.bool_]]:
-        """Next states by their probabilities."""
+        """Draw next states."""
         state = states[:, 0].astype(np.int64)
         then = draw(self.mdp.transitions[0][state, actions], rng)
         return then[:, None], self.mdp.reward_mean[0][state, actions, then], self.mdp.terminal[then]
 
     def transition_probability(self, states: States, actions: Actions, next_states: States) -> Floats:
-        """P(s'|s, a) of an episode that goes on, n values."""
+        """Return n values of P(s'|s, a), where the episode goes on in s'; 0 if s' is terminal."""
         state, then = states[:, 0].astype(np.int64), next_states[:, 0].astype(np.int64)
         found: Floats = np.where(self.mdp.terminal[then], 0.0, self.mdp.transitions[0][state, actions, then])
         return found
 
     def exact_values(self, policy: Policy) -> tuple[Floats, Floats]:
-        """Q_t and V_t of a policy, (horizon, states, actions) and (horizon, states), by backward induction."""
+        """Return Q_t, (horizon, states, actions), and V_t, (horizon, states), of a policy by backward induction."""
         states = np.arange(self.grid.cells)[:, None]
         pi = np.full((self.horizon, self.mdp.states, self.actions), 1 / self.actions)
         for t in range(self.horizon):
@@ -160,10 +160,10 @@ class MDPDomain(Domain):
         return q[:, : len(states)], v[:-1, : len(states)]
 
     def value(self, policy: Policy) -> float:
-        """V: what a policy earns from the first states on, in expectation."""
+        """Return V, the expected discounted return of a policy from the first states."""
         return float(self.mdp.initial[: self.grid.cells] @ self.exact_values(policy)[1][0])
 
     def _possible_rewards(self) -> tuple[float, float]:
-        """Return the lowest and the highest reward of what can happen."""
+        """Return the lowest and the highest reward of transitions with positive probability."""
         possible: Any = self.mdp.reward_mean[0][(self.mdp.transitions[0] > 0) & ~self.mdp.terminal[:, None, None]]
         return (float(possible.min()), float(possible.max())) if possible.size else (0.0, 0.0)

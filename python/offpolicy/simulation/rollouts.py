@@ -1,14 +1,15 @@
 """Logs of a simulated domain.
 
-Columns: `episode`, `step` from 0, the state, `action`, `reward`, `behavior_prob` (of the policy that acted), `terminal`
-(the domain ended with this step; False where only the horizon did) and the next state as `next_…`.
+The columns are `episode`, `step` from 0, the state, `action`, `reward`, `behavior_prob` (of the policy that acted),
+`terminal` (True if the domain ended the episode with this step, False if only the horizon did) and the next state as
+`next_…`.
 
-Episodes are simulated in blocks of about `BLOCK_ROWS` rows, each with a random stream of its own: the same seed gives
-the same log, and a log of any size can be written block by block.
+Episodes are simulated in blocks of about `BLOCK_ROWS` rows, each with its own random stream, so that the same seed
+gives the same log and a log of any size can be written block by block.
 
-A domain that can only run whole episodes, such as one around an environment with a state of its own, has
-`begin(n, rng)` beside `reset` and `step`: the first states, and a function that makes a step of the episodes that run;
-and `copies`, the most of them at a time.
+A domain that can only run whole episodes, such as one around an environment that hides its state, has `begin(n, rng)`
+beside `reset` and `step`. It returns the first states and a function that steps the episodes that still run. The
+attribute `copies` of such a domain is the largest number of episodes that run at a time.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ from offpolicy.errors import OffPolicyError
 from offpolicy.errors.kinds.of_arguments import bad_value
 from offpolicy.errors.kinds.of_plugins import simulation_failed, wrong_domain, wrong_probabilities
 
-#: Most episodes a block, and most rows it may come to at the horizon.
+#: The largest number of episodes per block, and of rows per block if every episode reaches the horizon.
 BLOCK, BLOCK_ROWS = 8192, 1 << 20
 
-#: From the numbers of the episodes that run, their states and actions to next states, rewards and which have ended.
+#: Maps the numbers, states and actions of the running episodes to next states, rewards and which of them have ended.
 StepFunction: TypeAlias = Callable[[NDArray[np.int64], States, Actions], tuple[States, Floats, NDArray[np.bool_]]]
 
 
 class Simulator(Protocol):
-    """What is read of a domain here; an `offpolicy.protocols.Domain` has it."""
+    """The part of `offpolicy.protocols.Domain` that a simulation uses."""
 
     name: str
     state_columns: Sequence[str]
@@ -46,31 +47,31 @@ class Simulator(Protocol):
     horizon: int
 
     def reset(self, n: int, rng: np.random.Generator) -> States:
-        """n first states."""
+        """Return n first states."""
         ...
 
     def step(
         self, states: States, actions: Actions, rng: np.random.Generator
     ) -> tuple[States, Floats, NDArray[np.bool_]]:
-        """Next states, rewards, and which rows have ended."""
+        """Return next states, rewards, and which rows have ended."""
         ...
 
 
 class Acting(Protocol):
-    """What is read of a policy here; an `offpolicy.protocols.Policy` has it."""
+    """The part of `offpolicy.protocols.Policy` that a simulation uses."""
 
     def probabilities(self, states: States, step: Step) -> Floats:
-        """The (n, actions) array of π(a|s)."""
+        """Return π(a|s) as an (n, actions) array."""
         ...
 
 
 def simulate(domain: Simulator, policy: Acting, episodes: int, seed: int) -> pl.DataFrame:
-    """The log of a policy in a domain."""
+    """Simulate the log of a policy in a domain."""
     return pl.concat(blocks(domain, policy, episodes, seed))
 
 
 def blocks(domain: Simulator, policy: Acting, episodes: int, seed: int) -> Iterator[pl.DataFrame]:
-    """The same log in parts of whole episodes."""
+    """Yield the log of `simulate` in parts of whole episodes."""
     if episodes < 1:
         raise bad_value(name="episodes", expected="at least 1", found=episodes)
     if seed < 0:
@@ -98,7 +99,7 @@ def write(
     metadata: Mapping[str, str] | None = None,
     progress: Callable[[int, int | None], None] | None = None,
 ) -> None:
-    """The same log as a Parquet file, in the memory of a block; `progress` is told how many episodes are done."""
+    """Write the log of `simulate` to a Parquet file, block by block; `progress` gets the number of episodes done."""
     advance = progress or (lambda done, total: None)
     with whole_file(path) as beside:
         parts: list[Path] = []
@@ -111,9 +112,9 @@ def write(
 
 
 def draw(probabilities: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
-    """An action a row: the first whose cumulative probability exceeds a uniform number."""
+    """Draw one action per row: the first whose cumulative probability exceeds a uniform number."""
     rows, actions = probabilities.shape
-    cumulative = np.array(probabilities.T, dtype=float, order="C")  # an action a row: long sums instead of many short
+    cumulative = np.array(probabilities.T, dtype=float, order="C")  # one row per action: few long sums
     for a in range(1, actions):
         cumulative[a] += cumulative[a - 1]
     total = cumulative[-1]
@@ -130,10 +131,10 @@ def draw(probabilities: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
 
 
 def _block(domain: Simulator, policy: Acting, first: int, n: int, rng: np.random.Generator) -> pl.DataFrame:
-    """n episodes, all that run a step at a time; rows come by step and are put in the order of episodes at the end."""
+    """Simulate n episodes side by side; rows are produced step by step and sorted by episode at the end."""
     states, step = _begin(domain, n, rng)
     running, lengths = np.arange(n), np.zeros(n, dtype=np.int64)
-    last = np.empty((n, len(domain.state_columns)), dtype=states.dtype)  # where each episode was left
+    last = np.empty((n, len(domain.state_columns)), dtype=states.dtype)  # the final state of each episode
     steps: list[_Step] = []
     for t in range(domain.horizon):
         pi = policy.probabilities(states, t)
@@ -161,7 +162,7 @@ def _block(domain: Simulator, policy: Acting, first: int, n: int, rng: np.random
 
 
 def _begin(domain: Simulator, n: int, rng: np.random.Generator) -> tuple[States, StepFunction]:
-    """First states, and how to go on from there."""
+    """Return first states and a function that makes the next step."""
     begin: Callable[[int, np.random.Generator], tuple[States, StepFunction]] | None = getattr(domain, "begin", None)
     if begin is not None:
         return begin(n, rng)
@@ -169,7 +170,7 @@ def _begin(domain: Simulator, n: int, rng: np.random.Generator) -> tuple[States,
 
 
 class _Step(NamedTuple):
-    """What happens to the running episodes in one step."""
+    """One step of the running episodes."""
 
     episodes: NDArray[np.int64]
     states: States
@@ -182,7 +183,7 @@ class _Step(NamedTuple):
 def _log(
     domain: Simulator, steps: Sequence[_Step], first: int, lengths: NDArray[np.int64], last: States
 ) -> pl.DataFrame:
-    """Rows in the order of episodes; the next state of a row is the state of the row after it, or the last one."""
+    """Sort the rows by episode; a row's next state is the state of the following row or the episode's final state."""
     ends = np.cumsum(lengths)
     starts = ends - lengths
     episodes, states, actions, rewards, probabilities, done = (

@@ -1,4 +1,4 @@
-"""The conformance suite for authors of plugins: one line in a test finds all that breaks a protocol.
+"""The conformance suite for authors of plugins: one line in a test finds everything that breaks a protocol.
 
 >>> from offpolicy.testing import Walk, check_domain
 >>> check_domain(Walk())

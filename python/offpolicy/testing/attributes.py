@@ -1,4 +1,4 @@
-"""What a domain says of itself."""
+"""Checks of a domain's attributes and methods."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from offpolicy._util.scalars import as_whole
 from offpolicy.testing.faults import Faults
 
-#: Columns of a log that are not of the state.
+#: Columns of a log that are not part of the state.
 RESERVED = ("episode", "step", "action", "reward", "behavior_prob", "terminal")
 NUMBER = (int, float, np.integer, np.floating)
 METHODS = {
@@ -23,7 +23,7 @@ METHODS = {
 
 
 def check_attributes(faults: Faults, domain: Any) -> bool:
-    """Notes attributes that are missing or make no sense; True if the domain can be asked further."""
+    """Note attributes that are missing or invalid; return whether the domain can be checked further."""
     before = len(faults.found)
     name = getattr(domain, "name", None)
     faults.expect(

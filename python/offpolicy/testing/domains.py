@@ -17,10 +17,10 @@ from offpolicy.testing.transition_laws import check_law
 
 
 def check_domain(domain: Any, episodes: int = 200, seed: int = 0) -> None:
-    """Raises a `ConformanceError` with everything that breaks the protocol of a domain; None is good news.
+    """Raise a `ConformanceError` that lists everything that breaks the protocol of a domain, or return None.
 
-    Asks the domain as simulations, fitters and policies would: its attributes, first states, steps, legal actions,
-    policies, grid, transition probabilities and exact values where it has them, and a log of some episodes.
+    The domain is used as simulations, fitters and policies would use it: its attributes, first states, steps, legal
+    actions, policies, a log of some episodes, and, if it has them, grid, transition probabilities and exact values.
 
     >>> from dataclasses import replace
     >>> from offpolicy.testing import Walk, check_domain
@@ -51,6 +51,6 @@ def check_domain(domain: Any, episodes: int = 200, seed: int = 0) -> None:
 
 
 def _others(domain: Any) -> dict[str, Any]:
-    """`policies` holds policies, or makers of policies."""
+    """Return the domain's named policies, each given as a policy or as a function that makes one."""
     named = getattr(domain, "policies", {})
     return {name: made if hasattr(made, "probabilities") else made() for name, made in named.items()}

@@ -1,4 +1,4 @@
-"""First states and steps: shapes, types, ranges, and rows that do not know of each other."""
+"""Checks of first states and steps: shapes, types, ranges, and rows that do not affect each other."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from offpolicy.testing.faults import Faults
 from offpolicy.testing.row_numbers import check_row_numbers
 
 ROWS = 32
-#: Steps of the walks through the domain, and how many of the states on them are asked about.
+#: The largest number of steps of the walks through the domain, and of their states that are checked.
 STEPS, KEPT = 64, 256
-#: Seeds with which a row is asked alone; copies of a row; how often the rarer outcomes must have come to count.
+#: The number of seeds with which a row is stepped alone, the number of copies of a row in a batch, and how often
+#: outcomes other than the most frequent one must occur for a row to count as random.
 SEEDS, COPIES, SEEN = 8, 64, 4
 RANGE_TOLERANCE = 1e-9
 
 
 def check_reset(faults: Faults, domain: Any, seed: int) -> bool:
-    """Notes what is wrong with first states; True if they can be used."""
+    """Note faults of first states; return whether these can be used."""
     with faults.calling("reset", f"reset({ROWS}, rng)"):
         first = domain.reset(ROWS, np.random.default_rng(seed))
         if not _are_states(faults, "reset", first, ROWS, domain):
@@ -49,11 +50,11 @@ def check_reset(faults: Faults, domain: Any, seed: int) -> bool:
 
 
 def visited(domain: Any, seed: int) -> tuple[States, States]:
-    """States on walks of random legal actions, and those where walks ended; a fault only makes them fewer."""
+    """Return states on walks of random legal actions, and those in which walks ended; a fault cuts the walks short."""
     rng = np.random.default_rng(seed)
     states = domain.reset(ROWS, rng)
     alive, ended = [states], [states[:0]]
-    with suppress(Exception):  # check_dynamics and check_legal make the same calls, and tell
+    with suppress(Exception):  # check_dynamics and check_legal make the same calls and note faults
         for _ in range(min(domain.horizon, STEPS)):
             legal = domain.legal(states.copy())
             if not legal.any(axis=1).all():
@@ -70,12 +71,12 @@ def visited(domain: Any, seed: int) -> tuple[States, States]:
 
 
 def any_legal(legal: NDArray[np.bool_], rng: np.random.Generator) -> Actions:
-    """A legal action a row, each as likely."""
+    """Draw one legal action per row; all are equally likely."""
     return draw(legal / legal.sum(axis=1, keepdims=True), rng)
 
 
 def check_dynamics(faults: Faults, domain: Any, states: States, legal: NDArray[np.bool_], seed: int) -> bool:
-    """Notes what is wrong with steps from these states; True if a log can be made of them."""
+    """Note faults of steps from these states; return whether a log can be simulated."""
     before = len(faults.found)
     actions = any_legal(legal, np.random.default_rng(seed))
     given, chosen = states.copy(), actions.copy()
@@ -174,7 +175,7 @@ def _rewards(faults: Faults, domain: Any, rewards: NDArray[np.floating]) -> None
 
 
 def _row_by_row(faults: Faults, domain: Any, states: States, actions: Actions, seed: int) -> None:
-    """Where neither the row alone nor the batch changes with the seed, both must say the same."""
+    """Note a row with different outcomes alone and in a batch, where neither depends on the seed."""
     seeds = range(seed, seed + SEEDS)
     together = [_outcomes(domain, states, actions, s) for s in seeds]
     for i in range(len(states)):
@@ -191,7 +192,7 @@ def _row_by_row(faults: Faults, domain: Any, states: States, actions: Actions, s
 
 
 def _own_randomness(faults: Faults, domain: Any, states: States, actions: Actions, seed: int) -> None:
-    """Where a row alone is random, copies of it in one batch must not all do the same."""
+    """Note a row that is random alone, but all copies of which have the same outcome in one batch."""
     for i in range(0, len(states), max(1, len(states) // SEEDS)):
         state, action = states[i : i + 1], actions[i : i + 1]
         alone = Counter(_outcomes(domain, state, action, seed + s)[0] for s in range(COPIES))

@@ -1,7 +1,7 @@
-"""A domain's own exact value of a policy, against the mean of simulated returns.
+"""Comparison of a domain's own exact value of a policy with the mean of simulated returns.
 
-The two may differ by six standard errors, and by what an event too rare to be seen could add: one with a probability of
-20/n is missed by n episodes once in e^20 times.
+The two may differ by six standard errors plus the effect of an event that is too rare to be seen: n episodes miss an
+event of probability 20/n with a probability of e^-20.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ERRORS, UNSEEN = 6.0, 20.0
 
 
 def check_value(faults: Faults, domain: Any, policy: Policy, who: str, seed: int) -> None:
-    """Notes a `value(policy)`, where the domain has one, that is no number or that simulation contradicts."""
+    """Note a `value(policy)`, if the domain has one, that is not a number or that simulation contradicts."""
     if getattr(domain, "value", None) is None:
         return
     with faults.calling("value", f"value({who})"):

@@ -1,4 +1,4 @@
-"""What breaks a protocol: collected, then raised as one error."""
+"""Faults of a plugin, which are collected and then raised as one error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from offpolicy.errors import PluginError
 
 @dataclass(frozen=True)
 class Fault:
-    """What was found, what the protocol says, and how to mend it; `rule` is a short name of what is broken."""
+    """A fault: its rule, what was found, what the protocol says, and how to mend it."""
 
     rule: str
     found: str
@@ -21,12 +21,12 @@ class Fault:
     mend: str
 
     def __str__(self) -> str:
-        """All of it, a line each."""
+        """Return the fault in three lines."""
         return f"[{self.rule}] {self.found}\n      the protocol: {self.protocol}\n      to mend it: {self.mend}"
 
 
 class ConformanceError(PluginError):
-    """A plugin that breaks its protocol; `faults` lists how.
+    """The error for a plugin that breaks its protocol; `faults` lists how.
 
     >>> from offpolicy.testing import ConformanceError, Fault
     >>> print(ConformanceError("domain 'walk'", [Fault("horizon", "horizon is 0", "at least 1", "count the steps")]))
@@ -37,27 +37,27 @@ class ConformanceError(PluginError):
     """
 
     def __init__(self, subject: str, faults: Sequence[Fault]) -> None:
-        """Lists the faults in the order in which they were found."""
+        """List the faults in the order in which they were found."""
         self.subject, self.faults = subject, list(faults)
         ways = "1 way" if len(self.faults) == 1 else f"{len(self.faults)} ways"
         super().__init__("\n".join([f"{subject} breaks the protocol in {ways}", *(f"  {f}" for f in self.faults)]))
 
     @property
     def rules(self) -> set[str]:
-        """Which rules are broken."""
+        """The rules that are broken."""
         return {fault.rule for fault in self.faults}
 
 
 class Faults:
-    """Collects faults, each once."""
+    """A collection of faults without duplicates."""
 
     def __init__(self, subject: str) -> None:
-        """Nothing is wrong yet with that domain, fitter or generator."""
+        """Begin without faults; `subject` names the domain, fitter or generator."""
         self.subject = subject
         self.found: list[Fault] = []
 
     def expect(self, holds: bool | np.bool_, rule: str, found: str, protocol: str, mend: str) -> bool:
-        """Notes a fault unless the condition holds, and says whether it does."""
+        """Note a fault unless the condition holds; return whether it does."""
         fault = Fault(rule, found, protocol, mend)
         if not holds and fault not in self.found:
             self.found.append(fault)
@@ -65,7 +65,7 @@ class Faults:
 
     @contextmanager
     def calling(self, rule: str, what: str) -> Iterator[None]:
-        """An exception of the plugin is a fault like any other."""
+        """Note an exception of the plugin in this context as a fault."""
         try:
             yield
         except Exception as error:
@@ -78,6 +78,6 @@ class Faults:
             )
 
     def raise_any(self) -> None:
-        """One error with all faults, if there are any."""
+        """Raise one error with all faults, if there are any."""
         if self.found:
             raise ConformanceError(self.subject, self.found)

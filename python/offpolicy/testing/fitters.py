@@ -24,11 +24,12 @@ ROWS = 64
 def check_fitter(
     fitter: Any, domain: Any = None, episodes: int = 2000, seed: int = 0, accuracy: float | None = 0.1
 ) -> None:
-    """Raises a `ConformanceError` with everything that breaks the protocol of a model fitter; None is good news.
+    """Raise a `ConformanceError` that lists everything that breaks the protocol of a model fitter, or return None.
 
-    Fits to logs of `Walk`, or of a domain of yours, and asks the models as `annotate` and generators would. Where
-    values have `lookup_many`, it must give what they say when they are asked one by one. On `Walk` the value of a
-    policy is known: the model's must not be further from it than `accuracy`; None asks for no accuracy.
+    The fitter is applied to logs of `Walk`, or of a domain of your own, and its models are used as `annotate` and
+    generators would use them. If values have `lookup_many`, it must give the same numbers as their other methods. On
+    `Walk` the true value of a policy is known, and the model's value must be within `accuracy` of it, unless that is
+    None.
 
     >>> from offpolicy.testing import check_fitter
     >>> check_fitter("tabular")
@@ -80,14 +81,14 @@ def _is_model(faults: Faults, model: Any) -> bool:
 
 
 def sample(log: pl.DataFrame, domain: Any) -> tuple[States, Any, Any]:
-    """States, actions and steps of some rows of a log, evenly taken."""
+    """Return states, actions and steps of evenly spaced rows of a log."""
     rows = log.gather_every(max(1, log.height // ROWS))
     states = rows.select(domain.state_columns).to_numpy()
     return states, rows["action"].to_numpy().astype(np.int64), rows["step"].to_numpy().astype(np.int64)
 
 
 def targets(domain: Any) -> dict[str, Policy]:
-    """Policies to ask a model about."""
+    """Return the policies for which a model is checked."""
     more = dict(list(getattr(domain, "policies", {}).items())[:1])
     made = {name: item if hasattr(item, "probabilities") else item() for name, item in more.items()}
     return {"behavior": domain.behavior, **made}

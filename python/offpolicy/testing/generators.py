@@ -19,10 +19,10 @@ from offpolicy.testing.walk import Walk
 
 
 def check_generator(generator: Any, domain: Any = None, episodes: int = 300, seed: int = 0) -> None:
-    """Raises a `ConformanceError` with everything that breaks the protocol of a generator; None is good news.
+    """Raise a `ConformanceError` that lists everything that breaks the protocol of a generator, or return None.
 
-    Asks for candidates on logs of `Walk`, or of a domain of yours, and then again on logs whose held-out episodes were
-    spoiled: a candidate that changes has seen what it must be evaluated on.
+    The generator makes candidates from logs of `Walk`, or of a domain of your own, and then again from logs whose
+    held-out rewards were changed: a candidate that differs has used episodes on which it is to be evaluated.
 
     >>> import offpolicy as op
     >>> from offpolicy.testing import check_generator
@@ -139,7 +139,7 @@ def _nothing_leaks(faults: Faults, generator: Any, domain: Any, log: pl.DataFram
 
 
 def _changed(before: list[Candidate], after: list[Candidate], domain: Any, log: pl.DataFrame) -> str | None:
-    """The name of a candidate that is gone or acts otherwise."""
+    """Return the name of a candidate that is missing or acts differently, or None."""
     states, _, _ = sample(log, domain)
     now = {candidate.name: candidate for candidate in after}
     for candidate in before:

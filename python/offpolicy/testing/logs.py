@@ -1,4 +1,4 @@
-"""The log that a domain simulates."""
+"""Checks of the log that a domain simulates."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from offpolicy.testing.faults import Faults
 INHERIT = "name offpolicy.protocols.Domain as base and inherit its simulate"
 
 
-#: What `terminal` says has a rule of its own here.
+#: `terminal` is left out here, because a separate rule checks it.
 UNMARKED = Columns(terminal=None)
 
 
 def check_log(faults: Faults, domain: Any, policy: Policy, episodes: int, seed: int) -> None:
-    """Notes what is wrong with a log of some episodes."""
+    """Note faults of a simulated log."""
     with faults.calling("log", f"simulate(behavior, {episodes}, seed={seed})"):
         log = domain.simulate(policy, episodes, seed)
         if not _has_columns(faults, domain, log):

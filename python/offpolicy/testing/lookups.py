@@ -1,4 +1,4 @@
-"""What a look-up of many rows and policies must give: what the values and the policies say when they are asked."""
+"""Checks that `lookup_many` gives the same numbers as the other methods of values and policies."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from offpolicy.protocols import Floats, LoggedRows, Policy, Question, States
 from offpolicy.testing.faults import Faults
 from offpolicy.testing.values import SAME, Whole
 
-#: What a look-up is asked for: everything, as for one policy, and what models answer for several together.
+#: The roles asked for: all of them, as for one policy, and those that models answer for several policies together.
 ROLES = (frozenset(ANNOTATED), frozenset({"q_hat", "v_hat"}))
 
 
 def check_lookups(
     faults: Faults, values: Sequence[Any], policies: Mapping[str, Policy], states: States, actions: Whole, steps: Whole
 ) -> None:
-    """Note what is wrong with `lookup_many` of values that a model made together; some models have none."""
+    """Note faults of `lookup_many`, where it exists, for values that a model made together."""
     pairs = list(zip(values, policies.values(), strict=True))
     asked = [_asked(one, policy, states, actions, steps) for one, policy in pairs]
     for roles in ROLES:
@@ -34,7 +34,7 @@ def check_lookups(
 
 
 def _answers(faults: Faults, questions: Sequence[Question], rows: LoggedRows) -> list[dict[str, Floats]]:
-    """Answer the questions in the order in which `annotate` asks, up to the first without an answer."""
+    """Ask the questions in the order of `annotate`; return the answers up to the first question without one."""
     found: list[dict[str, Floats]] = []
     while len(found) < len(questions):
         waiting, answers, called = questions[len(found) :], None, False

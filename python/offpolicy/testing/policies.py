@@ -1,4 +1,4 @@
-"""What every policy must do, whoever brings it."""
+"""Checks that apply to every policy."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from offpolicy._util.probabilities import ROUNDING
 from offpolicy.protocols import Floats, Policy, States
 from offpolicy.testing.faults import Faults
 
-#: How many rows are asked one by one.
+#: The number of rows that are checked one by one.
 SINGLE_ROWS = 16
 
 
 def check_policy(
     faults: Faults, policy: Any, who: str, states: States, actions: int, legal: NDArray[np.bool_], horizon: int
 ) -> bool:
-    """Notes what is wrong with a policy on these states; True if it can be used."""
+    """Note faults of a policy on these states; return whether it can be used."""
     if not faults.expect(
         callable(getattr(policy, "probabilities", None)),
         "policy-call",

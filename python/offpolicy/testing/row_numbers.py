@@ -1,10 +1,11 @@
-"""Steps whose result depends on the number of the row, even where the domain is random.
+"""A test for steps whose result depends on the row's position in the batch, for random domains too.
 
-Copies of one state and action in a batch are draws of the same law. The Kruskal–Wallis statistic compares the rows:
+Copies of one state and action in a batch are draws from the same distribution. The Kruskal–Wallis statistic compares
+the rows:
 
-    H = (N − 1) Σ_j m (r̄_j − r̄)² / Σ_ij (r_ij − r̄)²,    r_ij the rank of what row j of so many gave with seed i
+    H = (N − 1) Σ_j m (r̄_j − r̄)² / Σ_ij (r_ij − r̄)²,    r_ij the rank of the result of row j with seed i
 
-about χ² with rows − 1 degrees of freedom where all rows have one law, whatever that is.
+If all rows have the same distribution, whatever it is, H is approximately χ² with rows − 1 degrees of freedom.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ import numpy as np
 from offpolicy.protocols import Actions, Floats, States
 from offpolicy.testing.faults import Faults
 
-#: Copies of a row in a batch, batches, and pairs of state and action that are tried.
+#: The number of copies of a row in a batch, of batches, and of pairs of state and action.
 COPIES, BATCHES, PAIRS = 64, 16, 16
-#: Standard deviations of χ² beyond which no accident goes.
+#: The number of standard deviations of χ² that chance does not exceed.
 FAR = 7.0
 
 
 def check_row_numbers(faults: Faults, domain: Any, states: States, actions: Actions, seed: int) -> None:
-    """Notes a reward, a next state or an end that depends on where in the batch its row stands."""
+    """Note a reward, a next state or an end that depends on the row's position in the batch."""
     _, different = np.unique(np.column_stack([states, actions]), axis=0, return_index=True)
     for i in np.sort(different)[:: max(1, len(different) // PAIRS)]:
         copies = np.repeat(states[i : i + 1], COPIES, axis=0), np.repeat(actions[i : i + 1], COPIES)
@@ -47,7 +48,7 @@ def check_row_numbers(faults: Faults, domain: Any, states: States, actions: Acti
 
 
 def _statistic(values: Floats) -> float:
-    """Return H of a (batches, rows) array; 0 where all are the same."""
+    """Return H of a (batches, rows) array, or 0 if all values are equal."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - (counts - 1) / 2  # equal values share the mean of their ranks
     ranks = middle[inverse].reshape(values.shape)

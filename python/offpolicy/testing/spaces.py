@@ -1,4 +1,4 @@
-"""Which actions are legal, and whether the grid holds the states."""
+"""Checks of legal actions, and of a grid that must contain the states."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from offpolicy.testing.faults import Faults
 
 
 def check_legal(faults: Faults, domain: Any, states: States) -> NDArray[np.bool_]:
-    """Notes what is wrong with `legal`; everything is legal where it cannot be used."""
+    """Note faults of `legal` and return its mask; all actions are legal if it cannot be used."""
     everything = np.ones((len(states), domain.actions), dtype=bool)
     with faults.calling("legal", "legal(states)"):
         given = states.copy()
@@ -61,7 +61,7 @@ def _is_mask(faults: Faults, legal: Any, shape: tuple[int, int]) -> bool:
 
 
 def check_grid(faults: Faults, domain: Any, states: States) -> None:
-    """Notes a grid that does not fit; a domain need not have one."""
+    """Note faults of the grid, if the domain has one."""
     grid = getattr(domain, "grid", None)
     if grid is None:
         return

@@ -1,4 +1,4 @@
-"""P(s'|s, a) of a domain and P̂(s'|s, a) of a model, where they offer them."""
+"""Checks of P(s'|s, a) of a domain and P̂(s'|s, a) of a model, where they have them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from offpolicy.testing.faults import Faults
 from offpolicy.testing.values import SAME
 from offpolicy.testing.walk import PLACES, Walk
 
-#: Pairs (s, a) that are tried, how often each, and how many standard errors a share may be off.
+#: The number of pairs (s, a), of draws for each, and of standard errors by which a share may be off.
 PAIRS, DRAWS, ERRORS = 8, 2000, 6.0
-#: How far rounding may put a sum of probabilities above 1.
+#: A sum of probabilities may exceed 1 by this much because of rounding.
 ROUNDING = 1e-9
 ROWS = 64
 
 
 def check_law(faults: Faults, domain: Any, states: States, legal: NDArray[np.bool_], seed: int) -> None:
-    """Note where P(s'|s, a) of a domain is not what its steps do."""
+    """Note where P(s'|s, a) of a domain differs from the frequencies of its steps."""
     if not knows_transitions(domain):
         return
     rng = np.random.default_rng(seed)
@@ -66,7 +66,7 @@ def _steps_agree(faults: Faults, domain: Any, state: States, action: int, rng: n
 
 
 def check_model_law(faults: Faults, values: Any, who: str, domain: Any, log: pl.DataFrame) -> None:
-    """Note where P̂(s'|s, a) of a value model is none, or not that of its own V̂."""
+    """Note where P̂(s'|s, a) of a value model is not a probability or does not fit its own V̂."""
     if not knows_transitions(values):
         return
     with faults.calling("p-hat-call", f"transition_probability in the {who}"):
@@ -95,7 +95,7 @@ def check_model_law(faults: Faults, values: Any, who: str, domain: Any, log: pl.
 
 
 def _made_v_hat(faults: Faults, values: Any, who: str, walk: Walk) -> None:
-    """On the walk all next states can be asked for: Q̂_0 = R̂ + γ Σ P̂ V̂_1."""
+    """Check Q̂_0 = R̂ + γ Σ P̂ V̂_1 on the walk, all next states of which are known."""
     places = np.arange(1, PLACES - 1)[:, None]
     pairs = np.repeat(places, walk.actions, axis=0), np.tile(np.arange(walk.actions), len(places))
     p_hat = np.stack(
@@ -119,7 +119,7 @@ def _made_v_hat(faults: Faults, values: Any, who: str, walk: Walk) -> None:
 def _is_column(
     faults: Faults, rule: str, whose: Any, states: States, actions: Actions, following: States, nan: bool
 ) -> Floats | None:
-    """What was told, if it is a probability a row."""
+    """Return the probabilities if there is a valid one for each row; note a fault otherwise."""
     given = states.copy(), actions.copy(), following.copy()
     found = whose.transition_probability(*given)
     same = all(np.array_equal(a, b) for a, b in zip(given, (states, actions, following), strict=True))

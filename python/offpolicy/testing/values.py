@@ -1,4 +1,4 @@
-"""What the values of a model must be, for one policy."""
+"""Checks of a model's values of one policy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from offpolicy.protocols import Policy, States, ValueModel
 from offpolicy.testing.faults import Faults
 from offpolicy.testing.walk import Walk
 
-#: How near two computations of one number must be.
+#: The tolerance between two computations of one number.
 SAME: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-9}
 SINGLE_ROWS = 8
 
@@ -22,7 +22,7 @@ Whole = NDArray[np.int64]
 def check_values(
     faults: Faults, values: Any, who: str, policy: Policy, states: States, actions: Whole, steps: Whole, domain: Any
 ) -> None:
-    """Notes what is wrong with Q̂, V̂ and R̂."""
+    """Note faults of Q̂, V̂ and R̂."""
     given = states.copy(), actions.copy(), steps.copy()
     q, v, r = values.q_hat(*given), values.v_hat(given[0], given[2]), values.r_hat(*given[:2])
     faults.expect(

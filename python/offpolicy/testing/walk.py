@@ -1,9 +1,9 @@
-"""A walk over seven places, whose values are known exactly: the domain on which fitters and generators are checked.
+"""A walk over seven places whose values are known exactly, the domain on which fitters and generators are checked.
 
     Q_t(s, a) = R(s, a) + γ Σ_s' P(s'|s, a) V_{t+1}(s'),   V_t(s) = Σ_a π_t(a|s) Q_t(s, a),   V_H = 0
 
-It starts in the middle and ends at either end; a move costs a little and reaching the right end earns 1. One move in
-ten goes the other way. Beside an end nobody may stay.
+An episode starts in the middle and stops at either end. A move costs a little, and reaching the right end earns 1. One
+move in ten goes the other way. Staying is forbidden in the places next to an end.
 """
 
 from __future__ import annotations
@@ -47,28 +47,28 @@ class Walk(Domain):
 
     @property
     def behavior(self) -> Policy:
-        """Any legal action."""
+        """The policy that takes all legal actions with equal probability."""
         return Uniform(self.actions, self.legal)
 
     @property
     def policies(self) -> Mapping[str, Policy]:
-        """Mostly right, more so in later steps: a policy that depends on the step."""
+        """One policy, `eager`, that mostly moves right, and more so in later steps."""
         return {"eager": FromCallable(_eager)}
 
     def legal(self, states: States) -> NDArray[np.bool_]:
-        """To stay is forbidden beside an end."""
+        """Return which actions are legal: all but staying next to an end."""
         allowed = np.ones((len(states), self.actions), dtype=bool)
         allowed[:, STAY] = ~np.isin(states[:, 0], (1, PLACES - 2))
         return allowed
 
     def reset(self, n: int, rng: np.random.Generator) -> States:
-        """In the middle."""
+        """Start n walks in the middle."""
         return np.full((n, 1), START)
 
     def step(
         self, states: States, actions: Actions, rng: np.random.Generator
     ) -> tuple[States, Floats, NDArray[np.bool_]]:
-        """A move, which may slip."""
+        """Make a move, which may slip."""
         slips = rng.random(len(states)) < SLIP
         move = (np.asarray(actions) - STAY) * np.where(slips, -1, 1)
         places = states[:, 0] + move
@@ -76,7 +76,7 @@ class Walk(Domain):
         return places[:, None], rewards, (places <= 0) | (places >= PLACES - 1)
 
     def transition_probability(self, states: States, actions: Actions, next_states: States) -> Floats:
-        """P(s'|s, a) of a walk that goes on; nothing goes on at an end, or beyond."""
+        """Return P(s'|s, a) of walks that go on; it is 0 at an end or beyond."""
         places, then = states[:, 0], next_states[:, 0]
         inside = np.isin(places, np.arange(1, PLACES - 1)) & np.isin(then, np.arange(1, PLACES - 1))
         moves, _ = self._model()
@@ -84,7 +84,7 @@ class Walk(Domain):
         return found
 
     def exact_values(self, policy: Policy) -> tuple[Floats, Floats]:
-        """Q_t and V_t of a policy, (horizon, places, actions) and (horizon, places), by backward induction."""
+        """Return Q_t, (horizon, places, actions), and V_t, (horizon, places), of a policy by backward induction."""
         places = np.arange(PLACES)[:, None]
         moves, rewards = self._model()
         q, v = np.zeros((self.horizon, PLACES, self.actions)), np.zeros((self.horizon + 1, PLACES))
@@ -94,11 +94,11 @@ class Walk(Domain):
         return q, v[:-1]
 
     def value(self, policy: Policy) -> float:
-        """V of a policy: what it earns in expectation from the middle."""
+        """Return V, the expected discounted return of a policy from the middle."""
         return float(self.exact_values(policy)[1][0, START])
 
     def _model(self) -> tuple[Floats, Floats]:
-        """P(s'|s, a) and R(s, a) of the places where a step can be made."""
+        """Return P(s'|s, a) and R(s, a) of the places from which a step can be made."""
         moves, rewards = np.zeros((PLACES, self.actions, PLACES)), np.zeros((PLACES, self.actions))
         for place in range(1, PLACES - 1):
             for action in range(self.actions):
@@ -111,7 +111,7 @@ class Walk(Domain):
 
 
 def _eager(states: States, step: Step) -> Floats:
-    """Right with probability 0.6 to 0.9, otherwise left."""
+    """Move right with a probability from 0.6 to 0.9, and left otherwise."""
     right = np.broadcast_to(0.6 + 0.3 * np.minimum(np.asarray(step), 10) / 10, len(states))
     pi: Floats = np.stack([1 - right, np.zeros(len(states)), right], axis=1)
     return pi

@@ -1,7 +1,7 @@
 """The theory of Jiang & Li (2016) as code: exact values, variances, biases and bounds of tabular MDPs given as arrays.
 
-Nothing is sampled. All variances are those of a single trajectory: an estimate from n trajectories has 1/n of them.
-Arrays of floats give floats; an MDP given in `fractions.Fraction` computes in Fractions, without rounding.
+Nothing is sampled. All variances are for a single trajectory; an estimate from n trajectories has 1/n of this variance.
+Arrays of floats give floats; with an MDP given in `fractions.Fraction` all results are Fractions, without rounding.
 """
 
 from offpolicy.theory.cramer_rao import cramer_rao_dag, cramer_rao_tree

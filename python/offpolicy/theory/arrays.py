@@ -1,4 +1,4 @@
-"""Arrays of floats, or of Fractions; and where in them something is wrong."""
+"""Arrays of floats or of Fractions, and errors that name the index of a bad entry."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from offpolicy.errors.kinds.of_theory import bad_array, beyond_range, not_probab
 Array: TypeAlias = NDArray[Any]
 Number: TypeAlias = float | Fraction
 
-#: The first axes of an array; one that does not depend on the step begins with the state.
+#: The first axes of an array; an array that does not depend on the step begins with the state.
 AXES = ("step", "state", "action")
 
 
 def in_fractions(**named: ArrayLike | Fraction) -> bool:
-    """True if any of the values is a Fraction, or an array of them."""
+    """Return whether any of the values is a Fraction or an array of Fractions."""
     return any(_numbers(values, name).dtype == object for name, values in named.items())
 
 
 def as_array(values: ArrayLike | Fraction, exact: bool, name: str) -> Array:
-    """Floats, or Fractions; a float becomes the rational number that it is."""
+    """Convert to an array of floats, or of Fractions if `exact`; a float becomes the Fraction equal to it."""
     array = _numbers(values, name)
     try:
         numbers = np.array(np.frompyfunc(Fraction, 1, 1)(array)) if exact else array.astype(np.float64)
@@ -40,9 +40,9 @@ def as_array(values: ArrayLike | Fraction, exact: bool, name: str) -> Array:
 
 
 def as_probabilities(rows: Array, name: str, axes: Sequence[str] = ()) -> Array:
-    """Return the rows along the last axis, divided by their sum where that misses 1 by rounding alone.
+    """Return the rows along the last axis, divided by their sum where it differs from 1 by rounding only.
 
-    Refuses the first row that is negative somewhere or does not add to 1.
+    Raise an error for the first row that has a negative entry or does not add to 1.
     """
     negative = np.asarray((rows < 0).any(axis=-1))
     total = rows.sum(axis=-1, keepdims=True)
@@ -58,12 +58,12 @@ def as_probabilities(rows: Array, name: str, axes: Sequence[str] = ()) -> Array:
 
 
 def variance(probabilities: Array, values: Array) -> Any:
-    """Σ p (x - Σ p x)²."""
+    """Return Σ p (x - Σ p x)²."""
     return probabilities @ (values - probabilities @ values) ** 2
 
 
 def number(result: Any, exact: bool) -> Number:
-    """A plain float or Fraction; what no float holds is refused."""
+    """Return a plain float or Fraction; raise an error if a float is not finite."""
     if exact:
         return Fraction(result)
     if not math.isfinite(result):
@@ -82,7 +82,7 @@ def _numbers(values: ArrayLike | Fraction, name: str) -> Array:
 
 
 def _place(index: Sequence[Any], axes: Sequence[str]) -> str:
-    """By the names of the axes, or by the bare index where they have none."""
+    """Describe an index by the names of the axes, or by its numbers if there are no names."""
     if not index:
         return ""
     if len(axes) != len(index):

@@ -13,7 +13,7 @@ The paper takes γ = 1 and puts all reward into s_{H+1}. With a reward at every 
     tree: W_t(s, a) = E[ρ_{1:t}² 1{s_t = s, a_t = a}],    DAG: W_t(s, a) = P1(s_t = s, a_t = a)² / P0(s_t = s, a_t = a)
 
 On a tree both are the same. By Jensen's inequality the DAG's bound is never above the tree's, and the tree's is the
-variance of DR with Q̂ = Q. Neither counts on transitions being the same at different steps.
+variance of DR with Q̂ = Q. Neither assumes that transitions are the same at different steps.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ from offpolicy.theory.values import bellman
 
 
 def cramer_rao_tree(mdp: MDP, behavior: ArrayLike, target: ArrayLike, unroll: bool = False) -> Number:
-    """Theorem 2, for one trajectory: no unbiased estimator that takes a state for its history has a lower variance.
+    """Return the bound of Theorem 2: the lowest variance of unbiased estimators that treat states as histories.
 
-    An MDP that is no tree is refused; with `unroll` the bound is that of `unroll_tree(mdp)`, without building it.
+    The bound is for one trajectory. An MDP that is not a tree raises an error; with `unroll` the bound is that of
+    `unroll_tree(mdp)`, which is not built.
 
     >>> from offpolicy import theory
     >>> prize = theory.MDP(
@@ -49,9 +50,10 @@ def cramer_rao_tree(mdp: MDP, behavior: ArrayLike, target: ArrayLike, unroll: bo
 
 
 def cramer_rao_dag(mdp: MDP, behavior: ArrayLike, target: ArrayLike, unroll: bool = False) -> Number:
-    """Theorem 3, for one trajectory: as `cramer_rao_tree`, for estimators that know where paths meet.
+    """Return the bound of Theorem 3: the lowest variance of unbiased estimators that know where paths meet.
 
-    Where a state recurs it is refused; with `unroll` the bound is that of `unroll_dag(mdp)`, without building it.
+    The bound is for one trajectory. An MDP in which a state recurs raises an error; with `unroll` the bound is that of
+    `unroll_dag(mdp)`, which is not built.
 
     >>> from offpolicy import theory
     >>> loop = theory.MDP([[[0.5, 0.5]] * 2, [[0.5, 0.5]] * 2], [[1.0, 2.0], [0.0, 0.0]], [0.5, 0.5], horizon=3)
@@ -75,7 +77,7 @@ def _check(kind: str, why: str | None) -> None:
 
 
 def _squared_ratios(mdp: MDP, policies: PolicyPair) -> Array:
-    """E[ρ_{1:t}² 1{s_t = s, a_t = a}], (H, S, A): an occupancy whose weights are squared ratios."""
+    """Return E[ρ_{1:t}² 1{s_t = s, a_t = a}], (H, S, A): an occupancy weighted with squared ratios."""
     return occupancy(mdp, policies.pi0 * policies.rho**2)
 
 

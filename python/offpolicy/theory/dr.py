@@ -7,7 +7,7 @@ The paper's recursion conditions on (s_1, a_1, …, s_{t-1}, a_{t-1}), with Δ =
     Var_t[DR_t] = Var_t[V(s_t)] + E_t[Var_t[ρ_t Δ(s_t, a_t) | s_t]]
                   + E_t[ρ_t² Var_{t+1}[r_t]] + E_t[γ² ρ_t² Var_{t+1}[DR_{t+1}]]
 
-Markov states make it one over u_t(s) = Var(DR_t | s_t = s). By E[DR_{t+1} | s_{t+1}] = V(s_{t+1}),
+With Markov states it becomes a recursion over u_t(s) = Var(DR_t | s_t = s). By E[DR_{t+1} | s_{t+1}] = V(s_{t+1}),
 
     Var(r_t + γ DR_{t+1} | s, a) = σ²_t(s, a) + γ² Σ_{s'} P(s'|s, a) u_{t+1}(s')
     u_t(s) = Var_{a~π0}(ρ_t Δ_t(s, a)) + Σ_a π0(a|s) ρ_t² [σ²_t(s, a) + γ² Σ_{s'} P(s'|s, a) u_{t+1}(s')]
@@ -31,7 +31,7 @@ from offpolicy.theory.values import bellman
 
 
 def dr_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike, q_hat: ArrayLike) -> Number:
-    """The variance of `dr` for one trajectory; that of an estimate from n trajectories is 1/n of it.
+    """Return the variance of `dr` for one trajectory; an estimate from n trajectories has 1/n of it.
 
     Policies and Q̂ are (S, A) or (H, S, A).
 
@@ -47,7 +47,7 @@ def dr_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike, q_hat: ArrayLi
 
 
 def step_is_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Number:
-    """The variance of `step-is` for one trajectory: DR with Q̂ = 0.
+    """Return the variance of `step-is` for one trajectory, which is that of DR with Q̂ = 0.
 
     >>> from offpolicy import theory
     >>> coin = theory.MDP([[[1.0], [1.0]]], rewards=[[0.0, 1.0]], initial=[1.0], horizon=1)
@@ -59,7 +59,7 @@ def step_is_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Number
 
 
 def dr_bsl_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike, baseline: Number) -> Number:
-    """The variance of `dr-bsl` for one trajectory: DR with Q̂_t = V̂_t = c Σ_{k≤H-t} γ^k, for a guess c at rewards.
+    """Return the variance of `dr-bsl` for one trajectory: DR with Q̂_t = V̂_t = c Σ_{k≤H-t} γ^k and baseline c.
 
     >>> from offpolicy import theory
     >>> coin = theory.MDP([[[1.0], [1.0]]], rewards=[[0.0, 1.0]], initial=[1.0], horizon=2)
@@ -77,12 +77,12 @@ def dr_bsl_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike, baseline: 
 
 
 def variance_of_dr(mdp: MDP, policies: PolicyPair, q_hat: Array) -> Number:
-    """The recursion, from the last step to the first."""
+    """Run the recursion from the last step to the first."""
     pi0, rho = policies.pi0, policies.rho
     q, v = bellman(mdp, policies.pi1)
     sigma2 = outcome_variance(mdp, q, v)
     u = np.zeros_like(mdp.initial)
-    with np.errstate(over="ignore", invalid="ignore"):  # `number` refuses what comes of it
+    with np.errstate(over="ignore", invalid="ignore"):  # `number` raises an error for an infinite result
         for t in reversed(range(mdp.horizon)):
             error = rho[t] * (q_hat[t] - q[t])
             action = (error - (pi0[t] * error).sum(axis=-1, keepdims=True)) ** 2

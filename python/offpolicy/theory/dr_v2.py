@@ -8,8 +8,8 @@ By V̂_1(s_1) = Σ_t γ^{t-1} E_{π1}[V̂_t(s_t) - γ V̂_{t+1}(s_{t+1})] and V�
 
     E[DR-v2] - v = Σ_{t=1}^H γ^t E_{π1}[Σ_{s'} (P̂ - P)(s'|s_t, a_t) V̂_{t+1}(s')]
 
-(the appendix of the paper has the other sign, which its bound does not mind). Proposition 1: with
-ε = max_{s,a} ‖P̂(.|s, a) - P(.|s, a)‖₁ and V_max = max |V̂|, the bias is at most ε V_max Σ_{t=1}^H γ^t.
+The appendix of the paper has the opposite sign, which does not affect its bound. By Proposition 1, with
+ε = max_{s,a} ‖P̂(.|s, a) - P(.|s, a)‖₁ and V_max = max |V̂|, the bias is at most ε V_max Σ_{t=1}^H γ^t in size.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from offpolicy.theory.values import bellman
 
 
 def dr_v2_bias(mdp: MDP, target: ArrayLike, p_hat: ArrayLike, r_hat: ArrayLike | Rewards) -> Number:
-    """E[`dr-v2`] - v for a model with these transitions and rewards, whatever the behaviour policy that has support.
+    """Return E[`dr-v2`] - v for a model with these transitions and rewards, for any behaviour policy with support.
 
     >>> from offpolicy import theory
     >>> mdp = theory.MDP([[[0.5, 0.5]], [[0.0, 1.0]]], rewards=[[1.0], [0.0]], initial=[1.0, 0.0], horizon=2)
@@ -43,7 +43,7 @@ def dr_v2_bias(mdp: MDP, target: ArrayLike, p_hat: ArrayLike, r_hat: ArrayLike |
 
 
 def dr_v2_bias_bound(mdp: MDP, target: ArrayLike, p_hat: ArrayLike, r_hat: ArrayLike | Rewards) -> Number:
-    """ε V_max Σγ^t of Proposition 1, which |`dr_v2_bias`| does not exceed.
+    """Return the bound ε V_max Σγ^t of Proposition 1 on |`dr_v2_bias`|.
 
     >>> from offpolicy import theory
     >>> mdp = theory.MDP([[[0.5, 0.5]], [[0.0, 1.0]]], rewards=[[1.0], [0.0]], initial=[1.0, 0.0], horizon=2)

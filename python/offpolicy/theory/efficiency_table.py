@@ -1,4 +1,4 @@
-"""How far each estimator's variance is above the Cramér-Rao bounds."""
+"""The ratio of each estimator's variance to the Cramér-Rao bounds."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ def efficiency(
     q_hat: ArrayLike | None = None,
     baseline: Number | None = None,
 ) -> pl.DataFrame:
-    """Each estimator's variance for one trajectory, and what it is over the bounds of Theorems 2 and 3.
+    """Return each estimator's variance for one trajectory, and its ratio to the bounds of Theorems 2 and 3.
 
-    `over_tree` is the variance over the bound for estimators that take a state for its history, which `dr` with the
-    true Q attains; `over_dag` over that for estimators that know states to be Markov. The bounds are those of the
-    unrolled MDP. An `asymptotic` variance is the limit of n · Var. `dr` and `wdr` have a row with the true Q, and one
-    with `q_hat` if given; `dr-bsl` has one if its `baseline` is. A ratio is null where both variance and bound are 0.
+    `over_tree` is the variance divided by the bound for estimators that treat states as histories, which `dr` with the
+    true Q attains. `over_dag` is the variance divided by the bound for estimators that know that states are Markov. The
+    bounds are those of the unrolled MDP. An `asymptotic` variance is the limit of n · Var. `dr` and `wdr` have one row
+    with the true Q, and one with `q_hat` if it is given; `dr-bsl` has a row if `baseline` is given. A ratio is null
+    where both variance and bound are 0.
 
-    `reg` and `dr-v2` are not there: with a model that is off they are biased, and the bounds, which are for unbiased
-    estimators, say nothing of them (a constant has no variance at all). Nor is `magic`, which blends `reg` in.
+    `reg`, `dr-v2` and `magic`, which blends `reg` in, are left out: with a wrong model they are biased, and the bounds
+    hold for unbiased estimators only (a constant has no variance at all).
 
     >>> from offpolicy import theory
     >>> loop = theory.MDP([[[0.5, 0.5]] * 2, [[0.5, 0.5]] * 2], [[1.0, 2.0], [0.0, 0.0]], [0.5, 0.5], horizon=3)

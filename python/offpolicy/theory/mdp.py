@@ -2,10 +2,10 @@
 
     s_1 ~ μ,    s_{t+1} ~ P_t(.|s_t, a_t),    r_t with a mean and a variance given (s_t, a_t, s_{t+1}),    t = 1, …, H
 
-The paper counts steps from 1; in arrays and messages step t is index t - 1. After s_{H+1} nothing follows.
+The paper counts steps from 1; in arrays and messages step t has index t - 1. Nothing follows s_{H+1}.
 
-A terminal state ends the episode: it is absorbed there with r = 0 and ρ = 1. In the arrays of this class such a state
-leads to itself without a reward and has one action that every policy takes, so that no formula needs a case for it.
+A terminal state ends the episode, which is absorbed there with r = 0 and ρ = 1. In the arrays of this class the state
+leads to itself without a reward, and every policy takes the same action in it, so that no formula needs a special case.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from offpolicy.theory.rewards import Rewards
 
 
 class MDP:
-    """States 0 to S-1, actions 0 to A-1, H steps.
+    """An MDP with states 0 to S-1, actions 0 to A-1 and H steps.
 
     Parameters
     ----------
     transitions
         P(s'|s, a): (S, A, S), or (H, S, A, S) where it depends on the step.
     rewards
-        A table: (S, A), (H, S, A), (S, A, S) where the reward depends on the next state, or (H, S, A, S); or `Rewards`,
-        where they are random.
+        A table of shape (S, A), (H, S, A), (S, A, S) if the reward depends on the next state, or (H, S, A, S). Random
+        rewards are given as `Rewards`.
     initial
         μ(s), (S,).
     horizon
@@ -40,7 +40,7 @@ class MDP:
     discount
         γ.
     terminal
-        States in which the episode has ended; what the arrays say of them is not looked at.
+        The numbers of the states in which the episode has ended; their entries in the arrays are ignored.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class MDP:
         discount: Number = 1.0,
         terminal: ArrayLike = (),
     ) -> None:
-        """Checks that everything fits and adds to 1."""
+        """Check that shapes fit and that probabilities add to 1."""
         if not isinstance(horizon, int | np.integer):
             raise bad_value(name="horizon", expected="a whole number", found=repr(horizon))
         check_horizon(int(horizon), float(discount))
@@ -91,19 +91,19 @@ class MDP:
         self.initial = as_probabilities(self.initial, "initial")
 
     def policy(self, policy: ArrayLike, name: str) -> Array:
-        """π_t(a|s) as (H, S, A), from (S, A) or (H, S, A)."""
+        """Return π_t(a|s) as (H, S, A), from (S, A) or (H, S, A)."""
         table = self._table(policy, name)
         table[..., self.terminal, :] = self._unit(self.actions)[0]
         return self._each_step(as_probabilities(table, name, AXES[3 - table.ndim : 2]))
 
     def q_hat(self, q_hat: ArrayLike) -> Array:
-        """Q̂_t(s, a) as (H, S, A), from (S, A) or (H, S, A)."""
+        """Return Q̂_t(s, a) as (H, S, A), from (S, A) or (H, S, A)."""
         table = self._table(q_hat, "q_hat")
         table[..., self.terminal, :] = 0
         return self._each_step(table)
 
     def model(self, p_hat: ArrayLike, r_hat: ArrayLike | Rewards) -> MDP:
-        """The same MDP but for transitions and rewards."""
+        """Return this MDP with other transitions and rewards."""
         try:
             p = as_array(p_hat, self.exact, "transitions")
             if p.shape[-3:] != self.transitions.shape[1:]:
@@ -136,7 +136,7 @@ class MDP:
         return mask
 
     def _rewards(self, rewards: Array) -> Array:
-        """As (H, S, A, S)."""
+        """Return rewards as (H, S, A, S)."""
         h, s, a = self.horizon, self.states, self.actions
         shapes = {(s, a): (1, s, a, 1), (s, a, s): (1, s, a, s), (h, s, a): (h, s, a, 1), (h, s, a, s): (h, s, a, s)}
         if rewards.shape == (h, s, a) == (s, a, s):

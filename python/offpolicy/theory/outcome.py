@@ -1,7 +1,7 @@
 """The variance of one step's outcome, σ²_t(s, a) = Var(r_t + γ V(s_{t+1}) | s_t = s, a_t = a).
 
-Where the reward and the next state are independent given (s_t, a_t), as Theorem 1 has them, it is
-Var(r_t) + γ² Var(V(s_{t+1})). A reward that depends on the next state brings their covariance:
+If the reward and the next state are independent given (s_t, a_t), as Theorem 1 assumes, it is
+Var(r_t) + γ² Var(V(s_{t+1})). A reward that depends on the next state adds their covariance:
 
     σ² = Var(r_t) + 2γ Cov(r_t, V(s_{t+1})) + γ² Var(V(s_{t+1}))
 
@@ -20,7 +20,7 @@ from offpolicy.theory.mdp import MDP
 
 
 def outcome_variance(mdp: MDP, q: Array, v: Array) -> Array:
-    """σ² as (H, S, A), given Q and V of a policy."""
+    """Return σ² as (H, S, A), given Q and V of a policy."""
     variance = np.zeros_like(q)
     for t in range(mdp.horizon):
         surprise = mdp.reward_mean[t] + mdp.discount * v[t + 1] - q[t][..., None]

@@ -1,8 +1,8 @@
-"""ρ_t(s, a) = π1_t(a|s) / π0_t(a|s), and the support that off-policy evaluation needs.
+"""The ratios ρ_t(s, a) = π1_t(a|s) / π0_t(a|s), and the support that off-policy evaluation needs.
 
-Where the target may come to (t, s) and takes an action that the behaviour policy never takes there, no log tells what
-follows: importance sampling and DR are biased, and no estimator is unbiased for every MDP. Such a pair of policies is
-refused. Elsewhere ρ_{1:t} is 0 before such a state is reached, and the action does not matter.
+If the target policy can reach (t, s) and takes an action there that the behaviour policy never takes, no log tells what
+follows: importance sampling and DR are biased, and no estimator is unbiased for every MDP. Such a pair of policies
+raises an error. In states that the target policy cannot reach, ρ_{1:t} is already 0 and the action does not matter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from offpolicy.theory.mdp import MDP
 
 @dataclass(frozen=True, eq=False)
 class PolicyPair:
-    """π0, π1 and ρ, all (H, S, A)."""
+    """The policies π0 and π1 and their ratios ρ, all (H, S, A)."""
 
     pi0: Array
     pi1: Array
@@ -27,7 +27,7 @@ class PolicyPair:
 
 
 def ratios(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> PolicyPair:
-    """Refuses a target without support, with the first step, state and action."""
+    """Return π0, π1 and ρ; raise an error that names the first step, state and action without support."""
     pi0, pi1 = mdp.policy(behavior, "behavior"), mdp.policy(target, "target")
     unseen = (pi0 == 0) & (pi1 > 0)
     here = mdp.initial > 0
@@ -39,7 +39,7 @@ def ratios(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> PolicyPair:
 
 
 def occupancy(mdp: MDP, pi: Array) -> Array:
-    """P(s_t = s, a_t = a) under a policy, (H, S, A)."""
+    """Return P(s_t = s, a_t = a) under a policy, (H, S, A)."""
     found = np.zeros(pi.shape, dtype=pi.dtype)
     here = mdp.initial
     for t in range(mdp.horizon):

@@ -1,4 +1,4 @@
-"""Rewards by what the theory needs of them: mean and variance of r_t given (s_t, a_t), or given (s_t, a_t, s_{t+1})."""
+"""Random rewards, given by mean and variance of r_t given (s_t, a_t) or given (s_t, a_t, s_{t+1})."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from offpolicy.theory.arrays import as_array, as_probabilities, in_fractions
 
 
 class Rewards:
-    """Random rewards: their means, and their variances.
+    """The means and variances of random rewards.
 
     Arrays are (S, A), (H, S, A) where the reward depends on the step, (S, A, S) where it depends on the next state, or
-    (H, S, A, S) for both. The variance of the latter two is that given the next state.
+    (H, S, A, S) for both. In the latter two the variance is conditional on the next state.
 
     >>> from offpolicy import theory
     >>> theory.Rewards(mean=[[1.0, 2.0]], variance=[[0.5, 0.0]]).variance
@@ -21,7 +21,7 @@ class Rewards:
     """
 
     def __init__(self, mean: ArrayLike, variance: ArrayLike | None = None) -> None:
-        """Rewards without a variance are certain."""
+        """Keep means and variances; without a variance, rewards are deterministic."""
         variance = np.zeros(np.shape(mean)) if variance is None else variance
         exact = in_fractions(rewards=mean, variance=variance)
         self.mean = as_array(mean, exact, "rewards")
@@ -35,7 +35,7 @@ class Rewards:
 
     @classmethod
     def from_distribution(cls, values: ArrayLike, probabilities: ArrayLike) -> Rewards:
-        """Rewards with finitely many values: the last axis of both arrays, which broadcast against each other.
+        """Make rewards with finitely many values, listed along the last axis of both arrays, which are broadcast.
 
         >>> from offpolicy import theory
         >>> purchase = [[[0.9, 0.1], [0.8, 0.2]]]  # of nothing or of one thing, for each state and action

@@ -7,7 +7,7 @@ E[w_t] = 1 and E[A_t] = v_t = E_{π1}[r_t], so that the delta method gives the i
     ψ = Σ_t γ^{t-1} ρ_{1:t} (r_t - v_t)
 
 With q_t = Σ_{k≥t} γ^{k-t} v_k, that is v_t = q_t - γ q_{t+1}, the sum telescopes to DR with the baseline q_t, which
-looks at neither state nor action:
+depends on neither state nor action:
 
     v + ψ = Σ_t γ^{t-1} [ρ_{1:t-1} q_t + ρ_{1:t} (r_t - q_t)] = DR with Q̂_t = V̂_t = q_t
 
@@ -26,7 +26,7 @@ from offpolicy.theory.ratios import occupancy, ratios
 
 
 def step_wis_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Number:
-    """The limit of n · Var(step-wis) for n trajectories: asymptotic, for one trajectory.
+    """Return the limit of n · Var(step-wis) for n trajectories, the asymptotic variance for one trajectory.
 
     >>> from offpolicy import theory
     >>> always_1 = theory.MDP([[[1.0], [1.0]]], rewards=[[1.0, 1.0]], initial=[1.0], horizon=3)
@@ -41,7 +41,7 @@ def step_wis_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Numbe
 
 
 def baseline(mdp: MDP, pi1: Array, mean: Array) -> Array:
-    """q_t, (H,), of what has these means given step, state and action, (H, S, A)."""
+    """Return q_t, (H,), for rewards whose means given step, state and action are `mean`, (H, S, A)."""
     q = np.zeros(mdp.horizon, dtype=pi1.dtype)
     taken = occupancy(mdp, pi1)
     following = mdp.discount * 0

@@ -1,9 +1,9 @@
-"""Which structure an MDP has, of the two for which the paper gives Cramér-Rao bounds.
+"""The two structures of an MDP for which the paper gives Cramér-Rao bounds.
 
-- DAG: a state occurs at one step only, whatever the policy; different paths may meet in it.
-- Tree: a DAG in which each state is reached in one way only, so that a state is its history.
+- DAG: under every policy a state occurs at one step only; different paths may meet in it.
+- Tree: a DAG in which each state is reached in one way only, so that a state determines its history.
 
-Terminal states and s_{H+1}, where no decision follows, may be shared in both: no probability belongs to them alone.
+Terminal states and s_{H+1} may be shared in both, because no decision follows them and they add no parameters.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from offpolicy.theory.mdp import MDP
 
 
 def structure_of(mdp: MDP) -> Literal["tree", "dag"] | None:
-    """The structure of an MDP; None where a state recurs.
+    """Return the structure of an MDP, or None if a state recurs.
 
     >>> from offpolicy import theory
     >>> line = [[[0.0, 1.0]], [[0.0, 1.0]]]
@@ -32,7 +32,7 @@ def structure_of(mdp: MDP) -> Literal["tree", "dag"] | None:
 
 
 def why_no_dag(mdp: MDP) -> str | None:
-    """The first state that occurs at several steps, or None."""
+    """Describe the first state that occurs at several steps; return None if there is none."""
     occurs = reachable(mdp) & ~mdp.terminal
     for s in np.flatnonzero(occurs.sum(axis=0) > 1)[:1]:
         first, second = np.flatnonzero(occurs[:, s])[:2]
@@ -41,7 +41,7 @@ def why_no_dag(mdp: MDP) -> str | None:
 
 
 def why_no_tree(mdp: MDP) -> str | None:
-    """The first state that recurs or is reached in several ways, or None."""
+    """Describe the first state that recurs or is reached in several ways; return None if there is none."""
     recurring = why_no_dag(mdp)
     if recurring is not None:
         return recurring
@@ -55,7 +55,7 @@ def why_no_tree(mdp: MDP) -> str | None:
 
 
 def reachable(mdp: MDP) -> Array:
-    """(H, S): whether some policy may be in state s at step t."""
+    """Return whether some policy can be in state s at step t, (H, S)."""
     found = np.zeros((mdp.horizon, mdp.states), dtype=bool)
     found[0] = mdp.initial > 0
     for t in range(mdp.horizon - 1):

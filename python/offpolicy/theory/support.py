@@ -1,11 +1,11 @@
-"""What is lost where the target policy takes actions that the behaviour policy never takes.
+"""The bias from actions of the target policy that the behaviour policy never takes.
 
-Trajectories with such an action are not in the log, and the others have their full weight, so that
+Trajectories with such an action are missing from the log, and the others keep their weight, so that
 
     E[ρ_{1:t}] = 1 - P_{π1}(an unsupported action by step t)
     E[step-is] - v = -Σ_t γ^{t-1} E_{π1}[r_t 1{an unsupported action by step t}]
 
-which is at most Σ_t γ^{t-1} (1 - E[ρ_{1:t}]) max |r| in size.
+The bias is at most Σ_t γ^{t-1} (1 - E[ρ_{1:t}]) max |r| in size.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from offpolicy.theory.ratios import occupancy
 
 
 def missing_support(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Array:
-    """1 - E[ρ_{1:t}], (H,): the probability that the target has taken an unsupported action by step t.
+    """Return 1 - E[ρ_{1:t}], (H,), the probability that the target takes an unsupported action by step t.
 
     >>> from offpolicy import theory
     >>> coin = theory.MDP([[[1.0], [1.0]]], rewards=[[2.0, 1.0]], initial=[1.0], horizon=3)
@@ -31,7 +31,7 @@ def missing_support(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Array:
 
 
 def step_is_bias(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Number:
-    """E[`step-is`] - v: 0 with full support.
+    """Return the bias E[`step-is`] - v, which is 0 with full support.
 
     >>> from offpolicy import theory
     >>> coin = theory.MDP([[[1.0], [1.0]]], rewards=[[2.0, 1.0]], initial=[1.0], horizon=1)
@@ -47,7 +47,7 @@ def step_is_bias(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Number:
 
 
 def step_is_bias_bound(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Number:
-    """Σ_t γ^{t-1} (1 - E[ρ_{1:t}]) max |r|, with the largest mean reward of a transition for max |r|.
+    """Return Σ_t γ^{t-1} (1 - E[ρ_{1:t}]) max |r|, where max |r| is the largest mean reward of a transition in size.
 
     >>> from offpolicy import theory
     >>> coin = theory.MDP([[[1.0], [1.0]]], rewards=[[2.0, 1.0]], initial=[1.0], horizon=3)
@@ -60,6 +60,6 @@ def step_is_bias_bound(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Numb
 
 
 def _lost(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Array:
-    """P_{π1}(s_t = s, a_t = a, an unsupported action by step t), (H, S, A)."""
+    """Return P_{π1}(s_t = s, a_t = a, an unsupported action by step t), (H, S, A)."""
     pi0, pi1 = mdp.policy(behavior, "behavior"), mdp.policy(target, "target")
     return occupancy(mdp, pi1) - occupancy(mdp, pi1 * (pi0 > 0))

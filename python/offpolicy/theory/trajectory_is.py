@@ -29,7 +29,7 @@ from offpolicy.theory.values import bellman
 
 
 def is_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Number:
-    """The variance of `is` for one trajectory.
+    """Return the variance of `is` for one trajectory.
 
     >>> from offpolicy import theory
     >>> coin = theory.MDP([[[1.0], [1.0]]], rewards=[[0.0, 1.0]], initial=[1.0], horizon=3)
@@ -45,7 +45,7 @@ def is_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Number:
 
 
 def wis_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Number:
-    """The limit of n · Var(wis) for n trajectories: asymptotic, for one trajectory.
+    """Return the limit of n · Var(wis) for n trajectories, the asymptotic variance for one trajectory.
 
     >>> from offpolicy import theory
     >>> always_1 = theory.MDP([[[1.0], [1.0]]], rewards=[[1.0, 1.0]], initial=[1.0], horizon=3)
@@ -60,7 +60,7 @@ def wis_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike) -> Number:
 
 
 def weighted_moments(mdp: MDP, policies: PolicyPair) -> tuple[Array, Array, Array, Array]:
-    """V, α, β and κ of the first step, each (S,)."""
+    """Return V, α, β and κ of the first step, each (S,)."""
     gamma, rho = mdp.discount, policies.rho
     _, v = bellman(mdp, policies.pi1)
     alpha, beta, kappa = (np.zeros_like(mdp.initial) for _ in range(3))

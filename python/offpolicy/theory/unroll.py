@@ -1,8 +1,8 @@
 """An MDP unrolled into a DAG, whose states are (step, state), or into a tree, whose states are histories.
 
-The value of a policy and the variance of every estimator stay the same; what changes is what a Cramér-Rao bound takes
-as known. The tree forgets that states are Markov, the DAG that transitions are the same at every step. Rewards stay on
-the transitions, with their means and variances.
+The value of a policy and the variance of every estimator stay the same, but a Cramér-Rao bound assumes less: on the
+tree it does not assume that states are Markov, and on the DAG it does not assume that transitions are the same at every
+step. Rewards keep their means and variances on the transitions.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from offpolicy.theory.mdp import MDP
 from offpolicy.theory.rewards import Rewards
 
 Label: TypeAlias = tuple[int, ...]
-#: (state, action, next state) of the new MDP, and (step, state, action, next state) of the old one.
+#: An edge is (state, action, next state) of the new MDP and (step, state, action, next state) of the old one.
 Edge: TypeAlias = tuple[tuple[int, int, int], tuple[int, int, int, int]]
 
 
 @dataclass(frozen=True, eq=False)
 class Unrolled:
-    """The new MDP, what its states are, and how tables of the old one carry over."""
+    """The unrolled MDP with the labels of its states; its methods convert tables of the original MDP."""
 
     mdp: MDP
     states: list[Label]
@@ -35,21 +35,21 @@ class Unrolled:
     source: MDP
 
     def policy(self, policy: ArrayLike) -> Array:
-        """A policy of the old MDP as one of the new, (N, A)."""
+        """Convert a policy of the original MDP to the unrolled one, (N, A)."""
         return self._carried(self.source.policy(policy, "policy"))
 
     def q_hat(self, q_hat: ArrayLike) -> Array:
-        """A Q̂ of the old MDP as one of the new, (N, A)."""
+        """Convert a Q̂ of the original MDP to the unrolled one, (N, A)."""
         return self._carried(self.source.q_hat(q_hat))
 
     def _carried(self, table: Array) -> Array:
-        last = np.minimum(self.steps, self.source.horizon - 1)  # nothing is read of s_{H+1}
+        last = np.minimum(self.steps, self.source.horizon - 1)  # the entries of s_{H+1} are never used
         carried: Array = table[last, self.originals]
         return carried
 
 
 def unroll_dag(mdp: MDP, max_states: int = 2000) -> Unrolled:
-    """States are (step, state), for all that some policy reaches, and the states after the last step.
+    """Unroll into a DAG of states (step, state) that some policy reaches, with those after the last step.
 
     >>> from offpolicy import theory
     >>> loop = theory.MDP([[[0.5, 0.5]], [[0.0, 1.0]]], rewards=[[1.0], [0.0]], initial=[1.0, 0.0], horizon=2)
@@ -63,7 +63,7 @@ def unroll_dag(mdp: MDP, max_states: int = 2000) -> Unrolled:
 
 
 def unroll_tree(mdp: MDP, max_states: int = 2000) -> Unrolled:
-    """States are histories (s_1, a_1, s_2, …, s_t), for all that some policy makes, up to s_{H+1}.
+    """Unroll into a tree of histories (s_1, a_1, s_2, …, s_t) that have positive probability, up to s_{H+1}.
 
     >>> from offpolicy import theory
     >>> loop = theory.MDP([[[0.5, 0.5]], [[0.0, 1.0]]], rewards=[[1.0], [0.0]], initial=[1.0, 0.0], horizon=2)
@@ -76,7 +76,7 @@ def unroll_tree(mdp: MDP, max_states: int = 2000) -> Unrolled:
 def _unroll(
     mdp: MDP, kind: str, first: Callable[[int], Label], extend: Callable[[Label, int, int], Label], max_states: int
 ) -> Unrolled:
-    """Layer by layer; a label ends with its original state."""
+    """Unroll one step at a time; the last entry of a label is the original state."""
     layer = [first(int(s)) for s in np.flatnonzero(mdp.initial > 0)]
     index = {label: i for i, label in enumerate(layer)}
     steps = [0] * len(layer)

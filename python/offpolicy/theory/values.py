@@ -2,7 +2,7 @@
 
     Q_t(s, a) = E[r_t + γ V_{t+1}(s_{t+1}) | s_t = s, a_t = a],    V_t(s) = Σ_a π_t(a|s) Q_t(s, a),    V_{H+1} = 0
 
-v = Σ_s μ(s) V_1(s).
+The value of the policy is v = Σ_s μ(s) V_1(s).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from offpolicy.theory.mdp import MDP
 
 
 def value(mdp: MDP, policy: ArrayLike) -> Number:
-    """v: what a policy, (S, A) or (H, S, A), earns in expectation.
+    """Return v, the expected discounted return of a policy given as (S, A) or (H, S, A).
 
     >>> from offpolicy import theory
     >>> coin = theory.MDP([[[1.0], [1.0]]], rewards=[[0.0, 1.0]], initial=[1.0], horizon=2, discount=0.5)
@@ -27,7 +27,7 @@ def value(mdp: MDP, policy: ArrayLike) -> Number:
 
 
 def q_values(mdp: MDP, policy: ArrayLike) -> Array:
-    """Q of a policy as (H, S, A): the best Q̂ for `dr_variance`.
+    """Return Q of a policy as (H, S, A), the best Q̂ for `dr_variance`.
 
     >>> from offpolicy import theory
     >>> coin = theory.MDP([[[1.0], [1.0]]], rewards=[[0.0, 1.0]], initial=[1.0], horizon=2)
@@ -39,7 +39,7 @@ def q_values(mdp: MDP, policy: ArrayLike) -> Array:
 
 
 def bellman(mdp: MDP, pi: Array) -> tuple[Array, Array]:
-    """Q as (H, S, A) and V as (H + 1, S) of a policy as (H, S, A); the last V is 0."""
+    """Return Q as (H, S, A) and V as (H + 1, S) of a policy given as (H, S, A); the last V is 0."""
     q = np.zeros(pi.shape, dtype=pi.dtype)
     v = np.zeros((mdp.horizon + 1, mdp.states), dtype=pi.dtype)
     for t in reversed(range(mdp.horizon)):

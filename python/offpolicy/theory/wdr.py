@@ -13,12 +13,12 @@ Let q_t = α_t + γ β_{t+1} + γ q_{t+1}, with q = β = 0 after H. In Σ_t γ^{
 
     v + ψ = Σ_t γ^{t-1} [ρ_{1:t-1} (V̂_t + q_t) + ρ_{1:t} (r_t - Q̂_t - q_t)] = DR with Q̂_t + q_t and V̂_t + q_t
 
-where q_t looks at neither state nor action and goes on after the end. An ended episode has ρ = 1 there, and its terms
-q_t - q_t vanish. So Theorem 1 gives the variance of ψ. With δ_t = r_t + γ V̂_{t+1} - Q̂_t,
+where q_t depends on neither state nor action and continues after the end. An ended episode has ρ = 1 there, and its
+terms q_t - q_t vanish. So Theorem 1 gives the variance of ψ. With δ_t = r_t + γ V̂_{t+1} - Q̂_t,
 
     q_t = Σ_{k≥t} γ^{k-t} E_{π1}[δ_k]
 
-which is that of `step-wis` for Q̂ = 0, and 0 for the true Q: there `wdr` has the variance of `dr`.
+For Q̂ = 0 this is the q_t of `step-wis`. For the true Q it is 0, so that `wdr` has the variance of `dr`.
 
 Thomas & Brunskill, "Data-efficient off-policy policy evaluation for reinforcement learning" (ICML 2016).
 """
@@ -36,7 +36,7 @@ from offpolicy.theory.step_wis import baseline
 
 
 def wdr_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike, q_hat: ArrayLike) -> Number:
-    """The limit of n · Var(wdr) for n trajectories: asymptotic, for one trajectory.
+    """Return the limit of n · Var(wdr) for n trajectories, the asymptotic variance for one trajectory.
 
     >>> from offpolicy import theory
     >>> coin = theory.MDP([[[1.0], [1.0]]], rewards=[[0.0, 1.0]], initial=[1.0], horizon=2)

@@ -1,5 +1,6 @@
-//! Properties of every log, on logs that proptest makes up: ragged, of more steps than one block, with weights that are
-//! zero. `PROPTEST_CASES=100000 cargo test --release --package offpolicy-core` takes many of them.
+//! Properties of every log, tested on logs that proptest makes up: ragged, with more steps than one block, and with
+//! some weights that are zero. `PROPTEST_CASES=100000 cargo test --release --package offpolicy-core` tries many of
+//! them.
 //!
 //!     permutation, ids renamed            the_order_and_names_of_episodes_do_not_matter
 //!     any cut, merge in any bracketing    any_cut_and_bracketing_gives_the_same_bits
@@ -24,7 +25,7 @@ use proptest::prelude::*;
 const TARGET: usize = 1;
 const MODEL: [usize; 4] = [R, Q, V, R_HAT];
 const ALL: [Estimator; 9] = [Is, StepIs, Wis, StepWis, Reg, Dr, DrBsl, DrV2, Wdr];
-/// Sums a step of these forget what is 2^-80 of the largest addend.
+/// Estimators whose sums over single steps drop what is below 2^-80 of the largest addend.
 const BY_STEP: [Estimator; 2] = [StepWis, Wdr];
 
 fn number() -> impl Strategy<Value = f64> {
@@ -38,7 +39,7 @@ fn row(number: impl Strategy<Value = f64> + Clone) -> impl Strategy<Value = Row>
         .prop_map(|(r, pi_0, pi_1, q, v, r_hat, p)| [r, pi_0, pi_1, q, v, r_hat, p])
 }
 
-/// Two episodes or more, of which the first keeps its weight.
+/// Makes logs of two or more episodes, of which the first keeps a positive weight.
 fn logs_of(number: impl Strategy<Value = f64> + Clone, steps: usize) -> impl Strategy<Value = Log> {
     let episode = prop::collection::vec(row(number), 1..=steps);
     prop::collection::vec(episode, 2..6).prop_map(|mut episodes| {
@@ -51,7 +52,7 @@ fn logs() -> impl Strategy<Value = Log> {
     logs_of(number().boxed(), 18)
 }
 
-/// Numbers over 280 decades.
+/// Makes logs whose numbers span 280 decades.
 fn wild_logs() -> impl Strategy<Value = Log> {
     let wide = (-10.0..10.0f64, -140..140i32).prop_map(|(x, k)| x * 10f64.powi(k));
     logs_of(prop_oneof![number(), wide].boxed(), 18)
@@ -80,7 +81,7 @@ fn discounts() -> impl Strategy<Value = f64> {
     prop_oneof![Just(0.0), Just(0.9), Just(1.0), 0.01..1.0f64]
 }
 
-/// Units in any order and bracketing.
+/// Merges units in any order and bracketing.
 fn tree(units: usize, choices: &[prop::sample::Index]) -> Tree {
     let mut rest: Vec<Tree> = (0..units).map(Tree::Unit).collect();
     for pair in choices.chunks(2).cycle() {
@@ -94,7 +95,7 @@ fn tree(units: usize, choices: &[prop::sample::Index]) -> Tree {
     rest.remove(0)
 }
 
-/// To 1e-12 of itself, or 1e-13 of what it is the sum of.
+/// Compares to 1e-12 of the number itself, or 1e-13 of the size of its terms.
 fn near(found: (f64, f64), expected: (f64, f64), scale: f64) -> bool {
     let close = |found: f64, expected: f64| (found - expected).abs() <= 1e-12 * expected.abs() + 1e-13 * scale;
     close(found.0, expected.0) && close(found.1, expected.1)
@@ -170,7 +171,8 @@ proptest! {
 
     #[test]
     fn rewards_scale(log in logs(), discount in discounts(), k in -9..=9i32, sign in prop::bool::ANY) {
-        // A multiple of the 40 bits of a bin: sums a step are cut in the same places. Large enough for wide floats too.
+        // The exponent is a multiple of the 40 bits of a bin, so that the sums of steps are cut in the same places. It
+        // is large enough to need scaled numbers too.
         let factor = 2f64.powi(40 * k) * if sign { 1.0 } else { -1.0 };
         let scaled = log.map(|_, mut row| {
             MODEL.iter().for_each(|&slot| row[slot] *= factor);

@@ -1,4 +1,5 @@
-//! From record batches of any numeric type to the slices that the core reads: no copy for f64, lossless widening otherwise.
+//! Conversion of record batches of any numeric type to the slices that the core reads: no copy for f64, lossless
+//! widening otherwise.
 
 use std::ops::Range;
 
@@ -18,9 +19,9 @@ use crate::errors::Failure;
 use crate::runs::find_runs;
 use crate::spec::Content;
 
-/// Rows converted and folded together: their columns stay in the cache between the two.
+/// The number of rows that are converted and folded together, so that their columns stay in the cache between the two.
 const SLAB: usize = 4096;
-/// The largest integer below which all are exact in f64.
+/// The largest integer up to which all integers are exact in f64.
 const EXACT: i64 = 1 << 53;
 
 /// Scratch memory of one worker.
@@ -42,8 +43,8 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// The columns of a batch that came from elsewhere. Numbers are where their length says; texts and indices may lead
-    /// anywhere, and are looked at once.
+    /// Finds the columns of a batch that was imported. Numbers lie within the length that the batch states, but the
+    /// offsets of texts and the indices of dictionaries may lead anywhere, so those are validated once.
     pub fn imported(
         spec: &Content,
         batch: &RecordBatch,
@@ -55,7 +56,7 @@ impl Columns {
         Self::new(spec, batch)
     }
 
-    /// Finds the columns; a dictionary of texts becomes plain text.
+    /// Finds the columns. A dictionary of texts becomes plain text.
     pub fn new(spec: &Content, batch: &RecordBatch) -> Result<Self, Failure> {
         let find = |name: &str| {
             batch.column_by_name(name).cloned().ok_or_else(|| Failure::Input(format!("the log has no column {name:?}")))
@@ -73,7 +74,7 @@ impl Columns {
         })
     }
 
-    /// The first row at or after `row` at which an episode starts.
+    /// Returns the first row at or after `row` at which an episode starts.
     pub fn boundary(&self, row: usize) -> usize {
         let len = self.episode.len();
         if row == 0 || row >= len {
@@ -154,8 +155,8 @@ impl Converter {
         Ok(())
     }
 
-    /// Returns how many rows were pushed: an episode that may go on behind the slab is left to the next one, so that it need
-    /// not be put together again.
+    /// Converts one slab, and returns how many rows were pushed. An episode that may go on behind the slab is left to
+    /// the next slab, so that its pieces need not be joined.
     fn push_slab(
         &mut self,
         spec: &Content,
@@ -209,7 +210,7 @@ impl Converter {
     }
 }
 
-/// The values of an f64 column without nulls, as they are.
+/// Returns the values of an f64 column without nulls, and None for any other column.
 fn plain(column: &ArrayRef) -> Option<&[f64]> {
     let is_plain = *column.data_type() == DataType::Float64 && column.null_count() == 0;
     is_plain.then(|| &column.as_primitive::<Float64Type>().values()[..])
@@ -224,7 +225,7 @@ fn nulls(column: &ArrayRef, rows: &Range<usize>, name: &str, flaws: &mut Vec<Fla
     }
 }
 
-/// Marks are booleans, or the integers 0 and 1; what is neither becomes false and a flaw.
+/// Reads marks, which are booleans or the integers 0 and 1. Any other value becomes false and is reported as a flaw.
 fn read_marks(
     column: &ArrayRef,
     rows: &Range<usize>,
@@ -247,7 +248,7 @@ fn read_marks(
     Ok(())
 }
 
-/// Widens a numeric column to f64; what is null or inexact becomes `neutral` and a flaw.
+/// Widens a numeric column to f64. A null or inexact value becomes `neutral` and is reported as a flaw.
 fn widen(
     column: &ArrayRef,
     rows: &Range<usize>,

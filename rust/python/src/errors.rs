@@ -6,20 +6,20 @@ use std::path::Path;
 
 use pyo3::prelude::*;
 
-/// Why a scan could not be done.
+/// The reason why a scan failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// A file that cannot be read: its name, and why.
+    /// A file that cannot be read: its name and the reason.
     File(String, String),
-    /// A file that is not the one that was read before: its name, and what differs.
+    /// A file that has changed since it was read: its name and the difference.
     Changed(String, String),
     /// A column of the wrong type, or an input of the wrong form.
     Input(String),
     /// A stream that broke off.
     Stream(String),
-    /// A state that is damaged or belongs elsewhere.
+    /// A state that is damaged or belongs to another plan.
     State(String),
-    /// A fault of ours.
+    /// A fault of this package.
     Internal(String),
     /// A Python exception: an interrupt, or one raised by the source.
     Python(PyErr),
@@ -55,7 +55,7 @@ where
     })
 }
 
-/// A state that cannot be used.
+/// Makes the error for a state that cannot be used.
 pub fn bad_state(why: offpolicy_core::pass::wire::NotAState) -> PyErr {
     Failure::State(why.0).into()
 }
@@ -64,7 +64,7 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A fault inside `caught` becomes an error, so it need not be printed too.
+/// Stops panics inside `caught` from being printed, since they become errors.
 pub fn quiet_guarded_panics() {
     let print = take_hook();
     set_hook(Box::new(move |panic| {
@@ -74,7 +74,7 @@ pub fn quiet_guarded_panics() {
     }));
 }
 
-/// Does the work, or says what its panic said.
+/// Does the work, or returns the message of its panic.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     let outer = GUARDED.replace(true);
     let result = catch_unwind(AssertUnwindSafe(work));
@@ -85,17 +85,17 @@ pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-/// A damaged file may trip the decoder: that is the file's fault, not a crash.
+/// Reads a file, and reports a panic of the decoder as a damaged file.
 pub fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     caught(read).unwrap_or_else(|why| Err(Failure::File(path.display().to_string(), why)))
 }
 
-/// What Python calls: a panic becomes an error of ours, which `except Exception` sees.
+/// Does the work of a function that Python calls. A panic becomes an error, which `except Exception` catches.
 pub fn shielded<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     caught(work).map_err(Failure::Internal)?
 }
 
-/// Does the work; where states came from elsewhere, a panic is theirs.
+/// Does the work. A panic is blamed on the states if they came from elsewhere.
 pub fn blame<T>(travelled: bool, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let why = |why: String| {
         if travelled {

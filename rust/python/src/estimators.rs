@@ -1,10 +1,10 @@
-//! What the estimators say of themselves, for Python.
+//! The registry of estimators, for Python.
 
 use offpolicy_core::estimators::about::{Column, StepSum};
 use offpolicy_core::estimators::{About, Estimator};
 use pyo3::prelude::*;
 
-/// What an estimator is, what it needs, and what may be expected of it.
+/// The description of an estimator: its identity, the columns that it needs, and its properties.
 #[pyclass(frozen, module = "offpolicy._core")]
 pub struct EstimatorInfo(&'static About);
 
@@ -138,7 +138,7 @@ fn names<T: Copy>(of: &[T], name: impl Fn(T) -> &'static str) -> Vec<&'static st
     of.iter().map(|&one| name(one)).collect()
 }
 
-/// All estimators, in the order of the registry.
+/// Returns all estimators, in the order of the registry.
 #[pyfunction]
 pub fn estimators() -> Vec<EstimatorInfo> {
     Estimator::ALL.iter().map(|estimator| EstimatorInfo(estimator.about())).collect()

@@ -1,4 +1,4 @@
-//! What tells whether a file is still the one that it was: size, time, inode and footer.
+//! The identity of a file, by which a change is detected: size, time, inode and footer.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -9,8 +9,8 @@ use offpolicy_core::number::fingerprint::{fingerprint, mix};
 
 use crate::errors::Failure;
 
-/// Size, time in nanoseconds, inode and fingerprint of the footer. Time and inode are those of one machine: where another one
-/// reads a copy of the file, they are None and not compared.
+/// Size, time in nanoseconds, inode and fingerprint of the footer. Time and inode belong to one machine. Where another
+/// machine reads a copy of the file, they are None and are not compared.
 pub type Described = (u64, Option<i64>, Option<u64>, u64);
 
 /// A file at the time it was opened.
@@ -20,7 +20,7 @@ pub struct Identity {
     footer: u64,
 }
 
-/// What the system knows of an open file.
+/// The attributes of an open file in the file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Handle {
     size: u64,
@@ -42,23 +42,23 @@ impl Handle {
 }
 
 impl Identity {
-    /// Reads it; a file without a footer has none.
+    /// Reads the identity of a file. The fingerprint is 0 where there is no footer.
     pub fn of(file: &mut File) -> std::io::Result<Self> {
         let handle = Handle::of(file)?;
         Ok(Self { handle, footer: footer(file, handle.size)?.as_deref().map_or(0, fingerprint) })
     }
 
-    /// One number for what is in the file, which a copy of it has too.
+    /// Returns one number for the content of the file, which is the same for a copy of it.
     pub fn content(&self) -> u64 {
         mix(self.footer ^ mix(self.handle.size))
     }
 
-    /// For Python.
+    /// Returns the identity in the form that Python keeps.
     pub fn describe(&self) -> Described {
         (self.handle.size, Some(self.handle.modified), Some(self.handle.inode), self.footer)
     }
 
-    /// Refuses a file that is not as it was described before.
+    /// Refuses a file that differs from its earlier description.
     pub fn check(&self, path: &Path, before: Described) -> Result<(), Failure> {
         let (size, modified, inode, footer) = before;
         let Handle { size: now, .. } = self.handle;
@@ -76,14 +76,14 @@ impl Identity {
         Err(Failure::Changed(path.display().to_string(), why))
     }
 
-    /// Refuses an open file that is not the one that this was read of.
+    /// Refuses an open file that is not the one with this identity.
     pub fn check_open(&self, path: &Path, file: &File) -> Result<(), Failure> {
         let handle = Handle::of(file).map_err(|error| Failure::File(path.display().to_string(), error.to_string()))?;
         Self { handle, footer: self.footer }.check(path, self.describe())
     }
 }
 
-/// The metadata at the end of a Parquet file, and its length.
+/// Returns the metadata at the end of a Parquet file, with its length.
 fn footer(file: &mut File, size: u64) -> std::io::Result<Option<Vec<u8>>> {
     let mut end = [0; 8];
     if size < end.len() as u64 {

@@ -1,5 +1,5 @@
-//! Arrow C streams, taken over from the object that offers them. This is where `unsafe` is needed, and the only place: what
-//! an array says of itself is held against the schema before its memory is touched.
+//! Arrow C streams, imported from the object that offers them. This is the only place that needs `unsafe`. The layout
+//! that an array claims is compared with the schema before its memory is touched.
 
 use std::ffi::CStr;
 
@@ -14,10 +14,10 @@ use pyo3::types::PyCapsule;
 
 use crate::errors::{Failure, caught};
 
-/// No batch has more rows.
+/// The limit on the rows of a batch.
 const MOST_ROWS: usize = 1 << 48;
 
-/// No column of views has more buffers; a negative number, which a producer can say, is a larger one here.
+/// The limit on the buffers of a column of views. A negative number from a producer becomes a number above it.
 const MOST_BUFFERS: usize = 1 << 31;
 
 /// A stream of record batches that may move between threads.
@@ -33,7 +33,8 @@ pub fn import(object: &Bound<'_, PyAny>) -> PyResult<Stream> {
     let no_stream = || Failure::Stream("__arrow_c_stream__ gave no capsule of a stream".into());
     let capsule = capsule.cast::<PyCapsule>().map_err(|_| no_stream())?;
     let pointer = capsule.pointer_checked(Some(c"arrow_array_stream")).map_err(|_| no_stream())?;
-    // Safety: the capsule's name says that it holds this struct; `from_raw` moves it out and leaves a released one.
+    // Safety: the name of the capsule guarantees that it holds this struct; `from_raw` moves it out and leaves a
+    // released one.
     let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr().cast()) };
     if stream.release().is_none() {
         return Err(Failure::Stream("the stream has been read already: it can be read once only".into()).into());
@@ -42,13 +43,13 @@ pub fn import(object: &Bound<'_, PyAny>) -> PyResult<Stream> {
     Ok(Stream { stream, schema })
 }
 
-/// The source could not go on.
+/// Makes the error for a source that could not go on.
 pub fn failed(error: ArrowError) -> Failure {
     Failure::Stream(format!("the log could not be read: {error}"))
 }
 
 impl Stream {
-    /// Its columns.
+    /// Returns the columns of the stream.
     pub fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }
@@ -70,7 +71,8 @@ impl Stream {
         if !conforms(&array, &whole) {
             return Err(broken("a batch has other columns than its stream says"));
         }
-        // Safety: the array has the buffers and children of this type; what they hold is validated before it is used.
+        // Safety: the array has the buffers and children of this type, and their content is validated before it is
+        // used.
         let data = unsafe { from_ffi_and_data_type(array, whole) }?;
         let columns = StructArray::from(data).into_parts().1;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
@@ -93,7 +95,8 @@ pub fn validate(column: &dyn Array) -> Result<(), ArrowError> {
     checked.unwrap_or_else(|why| Err(broken(&why)))
 }
 
-/// The same for a column of a frame, whose texts are UTF-8 but may be views of memory that was imported from elsewhere.
+/// Refuses a column of a frame whose texts lead out of its memory. Views of texts, which are known to be UTF-8, are
+/// checked only for their place, since their memory may have been imported from elsewhere.
 pub fn validate_views(column: &dyn Array) -> Result<(), ArrowError> {
     let Some(texts) = column.as_string_view_opt() else { return validate(column) };
     let sizes: Vec<u64> = texts.data_buffers().iter().map(|buffer| buffer.len() as u64).collect();
@@ -106,7 +109,7 @@ pub fn validate_views(column: &dyn Array) -> Result<(), ArrowError> {
     if fits { Ok(()) } else { Err(broken("a text lies outside of its memory")) }
 }
 
-/// As many buffers and children as arrays of a type have, all the way down.
+/// Returns true if the array and its children have as many buffers and children as their types require.
 fn conforms(array: &FFI_ArrowArray, data_type: &DataType) -> bool {
     let layout = layout(data_type);
     let buffers = layout.buffers.len() + usize::from(layout.can_contain_null_mask);
@@ -153,7 +156,7 @@ fn schema(stream: &mut FFI_ArrowArrayStream) -> Result<SchemaRef, ArrowError> {
 #[expect(unsafe_code, reason = "the Arrow C stream interface is made of function pointers")]
 fn producer_error(stream: &mut FFI_ArrowArrayStream, what: &str, code: i32) -> ArrowError {
     let said = stream.get_last_error().and_then(|get| {
-        // Safety: the function belongs to this stream; the text that it gives lives until the next call.
+        // Safety: the function belongs to this stream, and the text that it returns lives until the next call.
         let text = unsafe { get(&raw mut *stream) };
         (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
     });

@@ -1,4 +1,4 @@
-//! One pass of a plan, made once and shared by all that read the log for it, and the normalisers that a later pass reads.
+//! One pass of a plan, made once and shared by all its readers, and the normalisers that a later pass uses.
 
 use offpolicy_core::number::fingerprint::fingerprint;
 use offpolicy_core::pass::normalisers::{self, Tables};
@@ -11,16 +11,16 @@ use pyo3::types::PyBytes;
 use crate::errors::{Failure, bad_state, shielded};
 use crate::spec::{Content, Pass, Spec};
 
-/// What the first pass found that later ones read.
+/// The results of the first pass that later passes use.
 #[pyclass(frozen, module = "offpolicy._core")]
 pub struct Normalisers {
-    /// The numbers.
+    /// The normalisers as the core has them.
     pub content: normalisers::Normalisers,
     fingerprint: u64,
 }
 
 impl Normalisers {
-    /// Of the sums of a first pass.
+    /// Wraps the normalisers that a first pass gave.
     pub fn new(content: normalisers::Normalisers) -> PyResult<Self> {
         let fingerprint = fingerprint(&encoded(&content)?);
         Ok(Self { content, fingerprint })
@@ -34,7 +34,7 @@ impl Normalisers {
         Ok(Self { content, fingerprint: fingerprint(bytes) })
     }
 
-    /// Refuses those that cannot be of a plan.
+    /// Refuses normalisers that do not fit a plan.
     pub fn check(&self, plan: &Plan) -> Result<(), Failure> {
         let elsewhere = |why| Failure::State(format!("the state belongs elsewhere: {why}"));
         self.content.check(plan).map_err(elsewhere)
@@ -45,18 +45,19 @@ fn encoded(content: &normalisers::Normalisers) -> PyResult<Vec<u8>> {
     wire::encode(&(normalisers::Normalisers::KIND, content)).map_err(bad_state)
 }
 
-/// One pass of a plan: what to read and compute, the tables that all readers share, and the stamp of its states.
+/// One pass of a plan: the columns to read and the estimates to compute, the tables that all readers share, and the
+/// stamp of its states.
 #[pyclass(frozen, module = "offpolicy._core")]
 pub struct Job {
     spec: Py<Spec>,
     normalisers: Option<Py<Normalisers>>,
-    /// Which pass, as the core has it.
+    /// The pass, as the core names it.
     pub pass: plan::Pass,
-    /// What its states are made for.
+    /// The stamp that ties states to this pass.
     pub stamp: Stamp,
-    /// The tables made of what the first pass found.
+    /// The tables made from the results of the first pass.
     pub tables: Tables,
-    /// True where the first pass saw only values of ordinary magnitude.
+    /// Whether the first pass saw only values of ordinary magnitude.
     pub tame: bool,
 }
 
@@ -68,7 +69,7 @@ impl Job {
         shielded(|| Self::make(spec, *pass_, normalisers))
     }
 
-    /// A job travels as texts and bytes, which `travelled_job` reads.
+    /// Pickles the job as texts and bytes, which `travelled_job` reads.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Travelling<'py>)> {
         shielded(|| {
             let normalisers = self.normalisers.as_ref().map(|found| encoded(&found.get().content)).transpose()?;
@@ -79,10 +80,10 @@ impl Job {
     }
 }
 
-/// A plan as JSON, the name of the pass, and normalisers as they are encoded.
+/// A plan as JSON, the name of the pass, and the encoded normalisers.
 type Travelling<'py> = (String, &'static str, Option<Bound<'py, PyBytes>>);
 
-/// Makes a job of what has travelled through `map=`.
+/// Makes a job from the parts that have travelled through `map=`.
 #[pyfunction]
 pub fn travelled_job(py: Python<'_>, plan: &str, pass_: &str, normalisers: Option<&[u8]>) -> PyResult<Job> {
     shielded(|| {
@@ -106,12 +107,12 @@ impl Job {
         })
     }
 
-    /// What to read and compute.
+    /// Returns the columns to read and the plan.
     pub fn spec(&self) -> &Content {
         &self.spec.get().content
     }
 
-    /// What to compute.
+    /// Returns the plan.
     pub fn plan(&self) -> &Plan {
         &self.spec().plan
     }

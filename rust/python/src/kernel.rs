@@ -1,4 +1,4 @@
-//! Kernel smoothing and kernel-based models for Python: flat NumPy arrays in and out.
+//! Kernel smoothing and kernel-based models for Python, on flat NumPy arrays.
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use offpolicy_core::models::kernel::{Axis, Kernel, NotAKernel, smoothed};
@@ -28,7 +28,7 @@ fn check(fits: bool, what: &str) -> PyResult<()> {
     if fits { Ok(()) } else { Err(PyValueError::new_err(format!("{what} do not fit the model"))) }
 }
 
-/// S(x) for each function on the grid that x holds, one after the other.
+/// Returns S(x) of each function on the grid; x holds them one after the other.
 #[pyfunction]
 pub fn kernel_smooth<'py>(
     py: Python<'py>,
@@ -46,7 +46,7 @@ pub fn kernel_smooth<'py>(
     })
 }
 
-/// A kernel-based model; pair = state · actions + action.
+/// A kernel-based model, where pair = state · actions + action.
 #[pyclass(frozen)]
 pub struct KernelModel(kernel_model::KernelModel);
 
@@ -90,13 +90,13 @@ impl KernelModel {
         })
     }
 
-    /// R̂, pair after pair.
+    /// Returns R̂ by pair.
     fn reward<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         shielded(|| Ok(self.0.reward().to_vec().into_pyarray(py)))
     }
 
-    /// V^0, …, V^horizon of each policy, state after state, and its Q at rows of pairs and remaining steps. A policy is a
-    /// table of π(a|s), or one for each step.
+    /// Returns V^0, …, V^horizon of each policy by state, and its Q at rows of pairs and remaining steps. A policy is a
+    /// table of π(a|s), or one table for each step.
     fn values<'py>(
         &self,
         py: Python<'py>,
@@ -120,7 +120,7 @@ impl KernelModel {
         })
     }
 
-    /// Q of rows of pairs and remaining steps, given the V that `values` found.
+    /// Returns Q at rows of pairs and remaining steps, given the V that `values` returned.
     fn action_values<'py>(
         &self,
         py: Python<'py>,
@@ -138,7 +138,7 @@ impl KernelModel {
         })
     }
 
-    /// The best legal action of each state, or the worst; None if the values do not settle.
+    /// Returns the best legal action of each state, or the worst, or None if the values do not settle.
     fn optimal_actions<'py>(
         &self,
         py: Python<'py>,

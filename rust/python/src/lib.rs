@@ -1,5 +1,5 @@
-//! `offpolicy._core`: Arrow streams, Parquet files and NumPy arrays in, partial results, estimates and models out.
-//! Conversion only; the statistics are in `offpolicy-core`.
+//! `offpolicy._core`, the extension module: it takes Arrow streams, Parquet files and NumPy arrays, and returns partial
+//! results, estimates and models. It only converts; the statistics are in `offpolicy-core`.
 
 mod columns;
 mod errors;

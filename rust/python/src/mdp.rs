@@ -1,5 +1,5 @@
-//! Tabular models for Python: NumPy arrays in and out. Rows that cannot be used raise `IndexError` with their number,
-//! which the Python side turns into a message about the log; all else that does not fit is a `ValueError`.
+//! Tabular models for Python, on NumPy arrays. Rows that cannot be used raise `IndexError` with their number, which the
+//! Python side turns into a message about the log. Any other misfit is a `ValueError`.
 
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3,
@@ -24,7 +24,7 @@ type Longs<'py> = PyReadonlyArray1<'py, i64>;
 type Flags<'py> = PyReadonlyArray1<'py, bool>;
 type Matrix<'py, T> = Bound<'py, PyArray2<T>>;
 
-/// Whole numbers of either width.
+/// An array of whole numbers of either width.
 #[derive(FromPyObject)]
 pub enum IntegerArray<'py> {
     /// 32 bits.
@@ -91,7 +91,7 @@ impl Transitions {
         })
     }
 
-    /// Adds other counts.
+    /// Adds the counts of another part of the log.
     fn merge(&mut self, py: Python<'_>, other: PyRef<'_, Self>) -> PyResult<()> {
         shielded(|| {
             let theirs = &other.0;
@@ -99,29 +99,29 @@ impl Transitions {
         })
     }
 
-    /// N(s, a).
+    /// Returns N(s, a) as a matrix.
     fn visits<'py>(&self, py: Python<'py>) -> PyResult<Matrix<'py, u64>> {
         shielded(|| PyArray1::from_slice(py, self.0.visits()).reshape([self.0.states(), self.0.actions()]))
     }
 
-    /// R̂ and P̂.
+    /// Returns the model with R̂ and P̂ by frequencies.
     fn model(&self, py: Python<'_>, unseen_reward: f64) -> PyResult<TabularModel> {
         shielded(|| Ok(TabularModel(py.detach(|| self.0.model(unseen_reward)))))
     }
 
-    /// Bytes with a version and a checksum.
+    /// Encodes the counts as bytes with a version and a checksum.
     fn encode<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         shielded(|| Ok(PyBytes::new(py, &py.detach(|| self.0.encode()).map_err(bad_state)?)))
     }
 
-    /// The counts that were encoded.
+    /// Decodes counts.
     #[staticmethod]
     fn decode(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
         shielded(|| py.detach(|| Counts::decode(bytes)).map(Self).map_err(bad_state))
     }
 }
 
-/// R̂ and P̂ with sparse rows.
+/// A model R̂ and P̂ with sparse rows.
 #[pyclass(frozen, module = "offpolicy._core")]
 pub struct TabularModel(Model);
 
@@ -145,24 +145,24 @@ impl TabularModel {
         })
     }
 
-    /// |S|
+    /// Returns |S|.
     #[getter]
     fn states(&self) -> usize {
         self.0.states()
     }
 
-    /// |A|
+    /// Returns |A|.
     #[getter]
     fn actions(&self) -> usize {
         self.0.actions()
     }
 
-    /// R̂ as a matrix.
+    /// Returns R̂ as a matrix.
     fn rewards<'py>(&self, py: Python<'py>) -> PyResult<Matrix<'py, f64>> {
         shielded(|| PyArray1::from_slice(py, self.0.rewards()).reshape([self.0.states(), self.0.actions()]))
     }
 
-    /// P̂ as row starts, successors and probabilities.
+    /// Returns P̂ as row starts, successors and probabilities.
     #[expect(clippy::type_complexity, reason = "three arrays")]
     fn successors<'py>(
         &self,
@@ -175,7 +175,8 @@ impl TabularModel {
         })
     }
 
-    /// Fills `values`, horizon × |S| × policies, with V; a policy is a flat table of π(a|s), or horizon of them.
+    /// Fills `values`, horizon × |S| × policies, with V. A policy is a flat table of π(a|s), or one table for each
+    /// step.
     fn evaluate(
         &self,
         py: Python<'_>,
@@ -192,7 +193,7 @@ impl TabularModel {
         })
     }
 
-    /// Q of all pairs at step t, given V as horizon × |S|.
+    /// Returns Q of all pairs at step t, given V as horizon × |S|.
     fn q_table<'py>(&self, py: Python<'py>, v: Table<'py>, t: usize, discount: f64) -> PyResult<Matrix<'py, f64>> {
         shielded(|| {
             let (horizon, states) = v.as_array().dim();
@@ -205,7 +206,7 @@ impl TabularModel {
         })
     }
 
-    /// The best stationary policy, its values, and how many sweeps they took.
+    /// Returns the best stationary policy, its values, and the number of sweeps they took.
     #[expect(clippy::type_complexity, reason = "two arrays and a number")]
     fn optimum<'py>(
         &self,
@@ -227,7 +228,7 @@ impl TabularModel {
     }
 }
 
-/// Fills `cells` with the cell of each row, given a column for each coordinate.
+/// Fills `cells` with the cell of each row, given one column for each coordinate.
 #[pyfunction]
 pub fn grid_cells(
     py: Python<'_>,
@@ -253,7 +254,7 @@ pub fn grid_cells(
     })
 }
 
-/// Columns to fill: π(a|s), Q̂ and V̂ of each policy, R̂.
+/// The columns to fill: π(a|s), Q̂ and V̂ of each policy, and R̂.
 type LookedUp<'py> = (
     Option<PyReadwriteArray1<'py, f64>>,
     Vec<PyReadwriteArray1<'py, f64>>,
@@ -261,7 +262,7 @@ type LookedUp<'py> = (
     Option<PyReadwriteArray1<'py, f64>>,
 );
 
-/// Fills columns with π(a|s), Q̂, V̂ and R̂ of each row, where they are given and the tables have them.
+/// Fills the given columns with π(a|s), Q̂, V̂ and R̂ of each row, as far as there are tables for them.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "a Python signature")]
 pub fn tabular_lookup<'py>(

@@ -1,6 +1,6 @@
-//! What an evaluation found, as typed objects of Python.
+//! The outcome of an evaluation, as typed objects for Python.
 //!
-//! A float that JSON could not hold, infinite or NaN, is None: nobody computes with it.
+//! An infinite or NaN float, which JSON could not hold, becomes None, since nothing is computed with it.
 
 use numpy::{IntoPyArray, PyArray1};
 use offpolicy_core::diagnostics::numbers::{self, BySteps};
@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 
 use crate::spec::{name_of, to_python};
 
-/// A number that f64 may not hold: then `value` is None, and `log10` is that of its magnitude.
+/// A number that may be out of the range of f64. If so, `value` is None and `log10` is the logarithm of its magnitude.
 #[pyclass(frozen, get_all, module = "offpolicy._core")]
 #[derive(Clone, Copy)]
 pub struct Number {
@@ -28,12 +28,12 @@ fn finite(x: f64) -> Option<f64> {
     x.is_finite().then_some(x)
 }
 
-/// The least and the largest; where f64 does not reach, ∓∞.
+/// Returns the smallest and the largest value, with ∓∞ where they are out of the range of f64.
 fn range((least, largest): (f64, f64)) -> (f64, f64) {
     (finite(least).unwrap_or(f64::NEG_INFINITY), finite(largest).unwrap_or(f64::INFINITY))
 }
 
-/// All that an evaluation found.
+/// The outcome of an evaluation.
 #[pyclass(frozen, get_all, module = "offpolicy._core")]
 pub struct Outcome {
     episodes: u64,
@@ -44,7 +44,7 @@ pub struct Outcome {
     weights: Vec<Py<WeightsOutcome>>,
 }
 
-/// The value of one estimator of one policy.
+/// The estimate of one policy's value by one estimator.
 #[pyclass(frozen, get_all, module = "offpolicy._core")]
 pub struct EstimateOutcome {
     policy: usize,
@@ -58,7 +58,7 @@ pub struct EstimateOutcome {
     blend: Option<Vec<(usize, f64)>>,
 }
 
-/// An estimate less the mean return.
+/// An estimate minus the mean return.
 #[pyclass(frozen, get_all, module = "offpolicy._core")]
 pub struct DifferenceOutcome {
     value: Number,
@@ -67,7 +67,7 @@ pub struct DifferenceOutcome {
     concentration: Option<f64>,
 }
 
-/// What is known of a policy's weights.
+/// Facts about a policy's weights.
 #[pyclass(frozen, get_all, module = "offpolicy._core")]
 pub struct WeightsOutcome {
     ess: f64,
@@ -77,7 +77,7 @@ pub struct WeightsOutcome {
     diagnosis: Option<Py<Diagnosis>>,
 }
 
-/// Whether a policy's weights can be trusted. Arrays are by step, with NaN where no f64 holds a number.
+/// The diagnostics of a policy's weights. Arrays are by step, with NaN for numbers out of the range of f64.
 #[pyclass(frozen, get_all, module = "offpolicy._core")]
 pub struct Diagnosis {
     ess: Py<PyArray1<f64>>,
@@ -93,7 +93,7 @@ pub struct Diagnosis {
     cut_off_bias: Option<f64>,
 }
 
-/// A trajectory with a large weight; `values` are those of estimators that are means of such values.
+/// A trajectory with a large weight. `values` has its value by each estimator that is a mean over trajectories.
 #[pyclass(frozen, get_all, module = "offpolicy._core")]
 pub struct Leader {
     episode: Py<PyAny>,
@@ -105,7 +105,7 @@ pub struct Leader {
 }
 
 impl Outcome {
-    /// Of what the core found, and of the numbers by step of each policy whose weights are watched.
+    /// Converts the core's outcome, with the numbers by step of each policy that has diagnostics.
     pub fn new(py: Python<'_>, found: outcome::Outcome, steps: Vec<Option<BySteps>>) -> PyResult<Self> {
         let weights = found.weights.into_iter().zip(steps);
         Ok(Self {

@@ -1,9 +1,9 @@
-//! A Parquet file whose pages are held against what their headers say. The decoder compares the size of a page with its
-//! header after decompression; where nothing is compressed it has nothing to compare, and this does:
+//! A Parquet file whose pages are compared with their headers. The decoder compares the size of a page with its header
+//! after decompression. Where nothing is compressed it compares nothing, so the equality is checked here:
 //!
 //!     uncompressed_page_size = compressed_page_size
 //!
-//! Checksums of pages, where a file has them, are verified by the decoder.
+//! Where a file has checksums of pages, the decoder verifies them.
 
 use std::fs::File;
 use std::ops::Range;
@@ -14,19 +14,19 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 
-/// The header of a page begins with its type and its two sizes, which take no more bytes than this.
+/// The most bytes that the beginning of a page header takes: the type of the page and its two sizes.
 const OPENING: u64 = 24;
-/// How a 32-bit field that follows the one before it begins, in Thrift's compact protocol.
+/// The byte that opens a 32-bit field whose id is one more than that of the field before, in Thrift's compact protocol.
 const NEXT_I32: u8 = 0x15;
 
-/// A file, and where in it pages are that are not compressed.
+/// A file, and the ranges of its pages that are not compressed.
 pub struct Pages {
     file: File,
     plain: Vec<Range<u64>>,
 }
 
 impl Pages {
-    /// A file with this metadata.
+    /// Wraps a file with this metadata.
     pub fn new(file: File, metadata: &ParquetMetaData, groups: &[usize]) -> Self {
         let chunks = groups.iter().filter_map(|&group| metadata.row_groups().get(group)).flat_map(|g| g.columns());
         let plain = chunks.filter(|chunk| chunk.compression() == Compression::UNCOMPRESSED).map(|chunk| {
@@ -46,7 +46,7 @@ impl Length for Pages {
 impl ChunkReader for Pages {
     type T = <File as ChunkReader>::T;
 
-    /// The decoder asks for a reader where it expects the header of a page.
+    /// Returns a reader. The decoder asks for one where it expects the header of a page, so the page is checked here.
     fn get_read(&self, start: u64) -> Result<Self::T> {
         if self.plain.iter().any(|range| range.contains(&start)) {
             let length = OPENING.min(self.len().saturating_sub(start));
@@ -65,7 +65,7 @@ impl ChunkReader for Pages {
     }
 }
 
-/// The size of a page before and after compression, where these bytes are the beginning of its header.
+/// Returns the size of a page before and after compression, where these bytes are the beginning of its header.
 fn sizes(mut header: &[u8]) -> Option<(u64, u64)> {
     let mut fields = [0; 3];
     for field in &mut fields {

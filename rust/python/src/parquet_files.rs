@@ -1,4 +1,4 @@
-//! Parquet files: threads decode and fold row groups side by side, in bounded memory.
+//! Scans of Parquet files: threads decode and fold row groups side by side, in bounded memory.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ use crate::pages::Pages;
 use crate::partial::Partial;
 use crate::runtime::{Readers, Worker};
 
-/// Rows decoded together.
+/// The number of rows that are decoded together.
 pub const BATCH: usize = 1 << 14;
-/// Small row groups are read one after the other up to so many rows.
+/// The number of rows up to which small row groups are combined into one unit.
 const UNIT: i64 = 1 << 18;
 
-/// A file, its metadata, and the index of the source that it is.
+/// A file, its metadata, and its index among the sources of the log.
 pub struct Source {
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
     metadata: ArrowReaderMetadata,
     identity: Identity,
@@ -35,16 +35,16 @@ pub struct Source {
 
 /// Row groups that are read one after the other.
 pub struct Unit {
-    /// Of which file.
+    /// The index of its file.
     pub source: usize,
     groups: Vec<usize>,
-    /// The first row.
+    /// The number of its first row in the file.
     pub row: u64,
     rows: i64,
 }
 
 impl Source {
-    /// Opens a file; one that is not as it was before is refused.
+    /// Opens a file, and refuses one that has changed.
     pub fn open(path: PathBuf, index: u32, before: Option<Described>) -> Result<Self, Failure> {
         let (metadata, identity) = guarded(&path, || {
             let mut file = File::open(&path).map_err(|error| failed(&path, error))?;
@@ -61,7 +61,7 @@ impl Source {
         self.metadata.metadata().row_groups().iter().map(|group| group.num_rows())
     }
 
-    /// Decodes the named columns of a unit, batch by batch; the open file tells in the end whether it has changed.
+    /// Decodes the named columns of a unit, batch by batch. The open file shows at the end whether it has changed.
     pub fn batches(
         &self,
         unit: &Unit,
@@ -79,7 +79,7 @@ impl Source {
         Ok((builder.build().map_err(|error| why(&error))?, watched))
     }
 
-    /// Refuses a unit that does not have the rows that the footer promises, and a file that changed while it was read.
+    /// Refuses a unit without the rows that the footer promises, and a file that changed while it was read.
     pub fn check_read(&self, unit: &Unit, row: u64, watched: &File) -> Result<(), Failure> {
         let expected = unit.row + unit.rows.max(0).cast_unsigned();
         if row != expected {
@@ -89,12 +89,12 @@ impl Source {
     }
 }
 
-/// Names the file that could not be read.
+/// Makes the error for a file that could not be read.
 pub fn failed(path: &Path, error: impl std::fmt::Display) -> Failure {
     Failure::File(path.display().to_string(), error.to_string())
 }
 
-/// Column names and row-group sizes of a file, what tells whether it changes, and the fingerprint of its content.
+/// Returns the column names and row-group sizes of a file, its identity, and the fingerprint of its content.
 #[pyfunction]
 pub fn parquet_info(path: PathBuf) -> PyResult<(Vec<String>, Vec<i64>, Described, u64)> {
     shielded(|| {
@@ -105,7 +105,7 @@ pub fn parquet_info(path: PathBuf) -> PyResult<(Vec<String>, Vec<i64>, Described
     })
 }
 
-/// Raises where a file is not as it was before.
+/// Raises an error if a file has changed.
 #[pyfunction]
 pub fn check_unchanged(path: PathBuf, before: Described) -> PyResult<()> {
     shielded(|| {
@@ -114,10 +114,10 @@ pub fn check_unchanged(path: PathBuf, before: Described) -> PyResult<()> {
     })
 }
 
-/// A path, which source it is, its row groups or None for all, and what the file was before.
+/// A path, the index of the source, its row groups or None for all, and the earlier description of the file.
 type Asked = (PathBuf, u32, Option<Vec<usize>>, Described);
 
-/// Scans files.
+/// Scans Parquet files.
 #[pyfunction]
 #[pyo3(signature = (job, files, batch_rows, threads, progress))]
 pub fn scan_parquet(
@@ -164,7 +164,7 @@ fn in_file(source: &Source, why: Failure) -> Failure {
     }
 }
 
-/// Units of whole row groups.
+/// Cuts a file into units of whole row groups.
 pub fn cut(source: &Source, index: usize, groups: Option<Vec<usize>>) -> Vec<Unit> {
     let mut units: Vec<Unit> = vec![];
     let mut row = 0;
@@ -183,14 +183,14 @@ pub fn cut(source: &Source, index: usize, groups: Option<Vec<usize>>) -> Vec<Uni
     units
 }
 
-/// Columns by their whole names: one may have a dot in it.
+/// Selects columns by their whole names, which may contain dots.
 fn projection(schema: &SchemaDescriptor, names: &[&str]) -> ProjectionMask {
     let fields = schema.root_schema().get_fields().iter().enumerate();
     let wanted = fields.filter(|(_, field)| names.contains(&field.name())).map(|(index, _)| index);
     ProjectionMask::roots(schema, wanted)
 }
 
-/// Reads a unit; false if the work is to stop.
+/// Reads a unit. Returns false if the work must stop.
 fn read(worker: &mut Worker, source: &Source, unit: &Unit, batch_rows: usize) -> Result<bool, Failure> {
     let (batches, watched) = source.batches(unit, &worker.spec.names(), batch_rows)?;
     let mut row = unit.row;

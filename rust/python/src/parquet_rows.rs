@@ -1,5 +1,5 @@
-//! Hands rows of Parquet files to other libraries as Arrow, decoded by the reader of scans: what that one refuses no
-//! other reader is asked to open.
+//! Rows of Parquet files for other libraries, as Arrow. The reader of scans decodes them, so no other reader has to
+//! open a file that this one refuses.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub struct Rows {
 
 #[pymethods]
 impl Rows {
-    /// The rows as an Arrow stream; another schema than their own is not offered.
+    /// Returns the rows as an Arrow stream, always with their own schema.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -36,7 +36,7 @@ impl Rows {
     }
 }
 
-/// How many units a file is read in.
+/// Returns the number of units in which a file is read.
 #[pyfunction]
 pub fn parquet_units(path: PathBuf) -> PyResult<usize> {
     shielded(|| Ok(cut(&Source::open(path, 0, None)?, 0, None).len()))

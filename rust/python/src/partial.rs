@@ -1,4 +1,4 @@
-//! Parts of a log that have been read, and what adds them up.
+//! Parts of a log that have been read, and the merger that adds them up.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,7 @@ use crate::errors::{Failure, bad_state, blame, shielded};
 use crate::job::Job;
 use crate::whole::Whole;
 
-/// What a part of a log adds up to, and what it was made for; nothing once it has been added to the whole.
+/// The sums of one part of a log, and the job that they belong to. It is empty once it has been merged.
 #[pyclass(frozen, module = "offpolicy._core")]
 pub struct Partial {
     job: Py<Job>,
@@ -30,7 +30,7 @@ fn read(extent: &Extent) -> Read {
 }
 
 impl Partial {
-    /// What was read for a job.
+    /// Wraps the result of reading for a job.
     pub fn new(job: &Bound<'_, Job>, extents: Vec<Extent>, partial: scan::Partial) -> Self {
         Self { job: job.clone().unbind(), extents, partial: Mutex::new(partial) }
     }
@@ -42,7 +42,7 @@ impl Partial {
 
 #[pymethods]
 impl Partial {
-    /// Bytes with a version, a checksum and a stamp.
+    /// Encodes the part as bytes with a version, a checksum and a stamp.
     fn encode<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         shielded(|| {
             let stamp = &self.job.get().stamp;
@@ -52,7 +52,7 @@ impl Partial {
     }
 }
 
-/// Adds up the parts of a log.
+/// The sum of the parts of a log, to which parts are added.
 #[pyclass(module = "offpolicy._core")]
 pub struct Merger {
     job: Py<Job>,
@@ -72,7 +72,7 @@ impl Merger {
         })
     }
 
-    /// Adds a part that was read here.
+    /// Adds a part that was read in this process, and returns the rows that it covers.
     fn add(&mut self, py: Python<'_>, partial: PyRef<'_, Partial>) -> PyResult<Vec<Read>> {
         shielded(|| {
             self.job.get().stamp.check(&partial.job.get().stamp).map_err(Failure::Internal)?;
@@ -82,7 +82,7 @@ impl Merger {
         })
     }
 
-    /// Adds a part that was read elsewhere, and tells which it is.
+    /// Adds a part that was read elsewhere, and returns the rows that it covers.
     fn add_state(&mut self, py: Python<'_>, state: &[u8]) -> PyResult<Vec<Read>> {
         self.travelled = true;
         blame(true, || {
@@ -98,7 +98,7 @@ impl Merger {
         })
     }
 
-    /// What all parts add up to.
+    /// Returns the sum of all parts.
     fn finish(&mut self, py: Python<'_>) -> PyResult<Whole> {
         blame(self.travelled, || {
             let next = self.job.get().scan(&self.budget);

@@ -1,4 +1,4 @@
-//! Factored transitions and their particles, on NumPy arrays.
+//! Factored transitions and their particles for Python, on NumPy arrays.
 
 use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -9,7 +9,7 @@ use crate::errors::{Failure, shielded};
 
 type Numbers<'py> = PyReadonlyArray1<'py, u32>;
 
-/// P̂ as one table a feature; see `offpolicy.models.fitters.marginals`.
+/// P̂ as one table per feature, for `offpolicy.models.fitters.marginals`.
 #[pyclass(frozen)]
 pub struct Marginals(particles::Marginals);
 
@@ -41,7 +41,7 @@ impl Marginals {
         })
     }
 
-    /// The next states at given quantiles.
+    /// Returns the next states at given quantiles.
     fn next<'py>(
         &self,
         py: Python<'py>,
@@ -56,7 +56,7 @@ impl Marginals {
         })
     }
 
-    /// Σ_y P̂_i(y|x, a) f(y) for every action and value.
+    /// Returns Σ_y P̂_i(y|x, a) f(y) for every action and value.
     fn expected<'py>(
         &self,
         py: Python<'py>,
@@ -69,7 +69,7 @@ impl Marginals {
         })
     }
 
-    /// The distinct states among the particles of pairs, and the (pairs, particles) index into them.
+    /// Returns the distinct states among the particles of pairs, and the (pairs, particles) index into them.
     #[allow(clippy::type_complexity)]
     fn particles<'py>(
         &self,
@@ -87,7 +87,7 @@ impl Marginals {
     }
 }
 
-/// For each point the nearest of some others by the sum of absolute differences.
+/// Returns for each point the nearest of some others by the sum of absolute differences.
 #[pyfunction]
 pub fn nearest<'py>(
     py: Python<'py>,

@@ -12,8 +12,8 @@ use offpolicy_core::log::scan::EpisodeRun;
 
 use crate::errors::Failure;
 
-/// Appends the runs of `rows` to `runs`; starts count from the first of these rows. Not every row is looked at where the rows
-/// of an episode are known to be `contiguous`.
+/// Appends the runs of `rows` to `runs`, with starts that count from the first of these rows. Where the rows of an
+/// episode are known to be `contiguous`, not every row is read.
 pub fn find_runs(
     ids: &ArrayRef,
     rows: Range<usize>,

@@ -16,18 +16,18 @@ use crate::errors::{Failure, caught};
 use crate::job::Job;
 use crate::spec::Content;
 
-/// How often signals are looked at.
+/// The interval at which signals are checked.
 const PULSE: Duration = Duration::from_millis(50);
-/// More threads than this are not started.
+/// The largest number of threads.
 const MOST_THREADS: usize = 1024;
 
-/// What a worker has at hand.
+/// The tools of one worker.
 pub struct Worker<'a> {
-    /// Its own reader.
+    /// The reader of this worker.
     pub scan: Scan,
-    /// Its own scratch memory.
+    /// The scratch memory of this worker.
     pub converter: Converter,
-    /// What to read.
+    /// The columns to read and the plan.
     pub spec: &'a Content,
     shared: &'a Shared,
 }
@@ -46,47 +46,47 @@ impl Worker<'_> {
         self.scan.end_unit(&mut join);
     }
 
-    /// Counts rows for the progress; false if the work is to stop.
+    /// Counts rows for the progress. Returns false if the work must stop.
     pub fn go_on(&self, rows: usize) -> bool {
         self.shared.rows.fetch_add(rows as u64, Ordering::Relaxed);
         !self.shared.stop.load(Ordering::Relaxed)
     }
 }
 
-/// What a thread has read, or why it could not.
+/// The result of one thread, or the reason why it failed.
 type Answer = Result<scan::Partial, Failure>;
 
 /// The readers of one pass, which share a limit of memory.
 pub struct Readers<'a> {
-    /// What to read and compute.
+    /// The pass to run.
     pub job: &'a Job,
     budget: Arc<Budget>,
-    /// Number of threads.
+    /// The number of threads.
     pub threads: usize,
-    /// Called with the rows read so far.
+    /// A function that is called with the number of rows read so far.
     progress: Option<Py<PyAny>>,
 }
 
 impl Job {
-    /// A reader for this pass, within a limit of memory.
+    /// Makes a reader for this pass, within a limit of memory.
     pub fn scan(&self, budget: &Arc<Budget>) -> Scan {
         let (tables, budget) = (self.tables.clone(), budget.clone());
         Scan::new(Engine::with_tables(self.plan().clone(), self.pass, tables, budget), self.tame)
     }
 
-    /// The limit of memory, of which nothing has been taken; ids beyond it go to temporary files.
+    /// Returns the limit of memory, of which nothing has been taken. Ids beyond it go to temporary files.
     pub fn budget(&self) -> Arc<Budget> {
         Arc::new(Budget::with_place(self.plan().memory, std::env::temp_dir()))
     }
 }
 
 impl<'a> Readers<'a> {
-    /// So many of them.
+    /// Makes readers on up to `threads` threads.
     pub fn new(job: &'a Job, threads: usize, progress: Option<Py<PyAny>>) -> Self {
         Self { job, budget: job.budget(), threads: threads.clamp(1, MOST_THREADS), progress }
     }
 
-    /// Runs `work` on every thread until each returns, and adds up what they read.
+    /// Runs `work` on every thread until each returns, and adds up their results.
     pub fn run<F>(&self, py: Python<'_>, work: F) -> PyResult<scan::Partial>
     where
         F: Fn(&mut Worker) -> Result<(), Failure> + Sync,
@@ -99,7 +99,7 @@ impl<'a> Readers<'a> {
                 work(&mut worker)?;
                 Ok(worker.scan.into_partial(Join::default()))
             });
-            // The receiver outlives the scope.
+            // Sending cannot fail, because the receiver outlives the scope.
             let _ = sender.send(result.unwrap_or_else(|why| Err(Failure::Internal(why))));
         };
         let partials = py.detach(|| {
@@ -127,7 +127,7 @@ impl<'a> Readers<'a> {
         Ok(whole.into_partial(join))
     }
 
-    /// Waits for the answers of all threads, and stops them where one fails or the user wants to stop.
+    /// Waits for the answers of all threads, and stops them if one fails or the user interrupts.
     fn wait(&self, shared: &Shared, answers: &Receiver<Answer>, started: usize) -> Result<Vec<scan::Partial>, Failure> {
         let (mut partials, mut failure, mut waiting) = (vec![], None, started);
         while waiting > 0 {

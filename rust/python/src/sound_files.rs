@@ -1,4 +1,4 @@
-//! Decodes Parquet files once, before another library reads them: a damaged one is refused here, by its name.
+//! Decodes Parquet files once before another library reads them, so that a damaged one is refused here, by its name.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -44,7 +44,7 @@ fn check(py: Python<'_>, paths: Vec<PathBuf>, names: &[String], threads: usize) 
     Ok(failure.map_or(Ok(()), Err)?)
 }
 
-/// Reads a unit to its end, unless another thread has failed or the user wants to stop.
+/// Reads a unit to its end, unless another thread has failed or the user interrupts.
 fn decode(source: &Source, unit: &Unit, names: &[&str], stop: &AtomicBool) -> Result<(), Failure> {
     let mut row = unit.row;
     let (batches, watched) = source.batches(unit, names, BATCH)?;

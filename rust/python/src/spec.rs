@@ -1,7 +1,8 @@
-//! What Python asks the core to compute, as typed objects: a [`Spec`] of columns by name, its policies, and the [`Pass`].
+//! The request that Python makes of the core, as typed objects: a [`Spec`] of columns by name, its policies, and the
+//! [`Pass`].
 //!
-//! Columns become numbered slots here, once; the text that the stamp of a state is a fingerprint of is written here, once. That
-//! text, JSON with sorted keys, is also how a plan travels to another process.
+//! This is the one place where columns become numbered slots. It also writes the text whose fingerprint goes into the
+//! stamp of a state. That text, JSON with sorted keys, is also the form in which a plan travels to another process.
 
 use offpolicy_core::estimators::Estimator;
 use offpolicy_core::log::checks::Check;
@@ -14,13 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::errors::{Failure, shielded};
 
-/// How often the log has been read before, and what is kept of this reading.
+/// A kind of reading of the log, by the results that it keeps.
 #[pyclass(frozen, eq, hash, module = "offpolicy._core", rename_all = "SCREAMING_SNAKE_CASE")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pass {
     /// Sums over trajectories, and over each step.
     First,
-    /// What needs the normalisers, or the horizon, of the first.
+    /// Sums that need the normalisers, or the horizon, of the first pass.
     Second,
     /// Values of trajectories whose mean is the estimate.
     Values,
@@ -30,7 +31,7 @@ pub enum Pass {
 
 #[pymethods]
 impl Pass {
-    /// How it is called where it travels.
+    /// The name under which the pass travels.
     #[getter]
     fn name(&self) -> &'static str {
         plan::Pass::from(*self).name()
@@ -38,7 +39,7 @@ impl Pass {
 }
 
 impl Pass {
-    /// The pass of this name.
+    /// Returns the pass of this name.
     pub fn named(name: &str) -> Result<Self, Failure> {
         let all = [Self::First, Self::Second, Self::Values, Self::Influence];
         all.into_iter().find(|pass| pass.name() == name).ok_or_else(|| unreadable(format!("there is no pass {name:?}")))
@@ -61,7 +62,7 @@ impl From<Pass> for plan::Pass {
 pub enum EpisodeId {
     /// Any integer up to 64 bits, signed or not.
     Int(i128),
-    /// Text.
+    /// A text.
     Text(String),
 }
 
@@ -74,7 +75,7 @@ impl From<EpisodeId> for Id {
     }
 }
 
-/// The id of an episode as Python has it.
+/// Returns the id of an episode as Python has it.
 pub fn to_python(py: Python<'_>, id: &Id) -> PyResult<Py<PyAny>> {
     Ok(match id {
         Id::Int(id) => id.into_pyobject(py)?.into_any().unbind(),
@@ -82,12 +83,12 @@ pub fn to_python(py: Python<'_>, id: &Id) -> PyResult<Py<PyAny>> {
     })
 }
 
-/// What a word means that the core has a name for, such as the id of an estimator.
+/// Returns the item that the core knows by this name, such as an estimator by its id.
 fn named<T: DeserializeOwned>(word: &str) -> Result<T, Failure> {
     serde_json::from_value(word.into()).map_err(unreadable)
 }
 
-/// The name that the core has for something.
+/// Returns the core's name of something.
 pub fn name_of(thing: &impl Serialize) -> Result<String, Failure> {
     match serde_json::to_value(thing) {
         Ok(serde_json::Value::String(name)) => Ok(name),
@@ -99,7 +100,7 @@ fn unreadable(why: impl std::fmt::Display) -> Failure {
     Failure::Internal(format!("the plan cannot be read: {why}"))
 }
 
-/// What a column of a role must hold.
+/// Returns the check for a column of a role.
 fn check_of(role: &str, density: bool) -> Result<Check, Failure> {
     Ok(match (role, density) {
         ("reward" | "q_hat" | "v_hat" | "r_hat", _) => Check::Finite,
@@ -111,8 +112,8 @@ fn check_of(role: &str, density: bool) -> Result<Check, Failure> {
     })
 }
 
-/// A target policy: what to estimate of it, and the names of its columns. Its ratio comes from two probabilities, from a
-/// column of its own, from a mixture with an earlier policy, or is 1.
+/// A target policy: the estimators to compute for it, and the names of its columns. Its ratio comes from two
+/// probabilities, from a column of its own or from a mixture with an earlier policy, or it is 1.
 #[pyclass(frozen, module = "offpolicy._core")]
 pub struct PolicySpec {
     name: String,
@@ -166,24 +167,24 @@ impl PolicySpec {
 #[pyclass(frozen, module = "offpolicy._core")]
 #[derive(Debug)]
 pub struct Spec {
-    /// What to read and compute.
+    /// The columns to read and the plan.
     pub content: Content,
-    /// All of it but the limit of memory, which is that of one machine and changes no number.
+    /// The fingerprint of all but the limit of memory, which belongs to one machine and changes no number.
     pub fingerprint: u64,
 }
 
-/// What a [`Spec`] says, as it travels.
+/// The content of a [`Spec`] as it travels.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Content {
-    /// Episode id.
+    /// The name of the column of episode ids.
     pub episode: String,
-    /// Step in the episode.
+    /// The name of the column of steps.
     pub step: String,
-    /// What to compute.
+    /// The plan.
     pub plan: Plan,
 }
 
-/// Columns to read as numbers, each once for what it must hold.
+/// The columns to read as numbers, one slot for each column and check.
 #[derive(Default)]
 struct Slots {
     slots: Vec<Slot>,
@@ -204,7 +205,7 @@ impl Slots {
         name.map(|name| self.number(name, role)).transpose()
     }
 
-    /// A policy that comes after those of the given names.
+    /// Makes a policy that comes after those in `before`.
     fn policy(&mut self, before: &[Policy], asked: &PolicySpec) -> Result<Policy, Failure> {
         let ratio = match &asked.ratio {
             RatioColumns::One => Ratio::One,
@@ -233,8 +234,7 @@ impl Slots {
 
 #[pymethods]
 impl Spec {
-    /// `policies` begins with the behaviour policy; `extra` names columns that are checked beyond those used, with the
-    /// roles by which they are.
+    /// `policies` begins with the behaviour policy. `extra` names further columns to check, with their roles.
     #[new]
     #[pyo3(signature = (
         *, episode, step, reward, policies, discount=1.0, horizon=None, baseline=None, density=false, terminal=None,
@@ -295,7 +295,7 @@ impl Spec {
         })
     }
 
-    /// All columns that a scan reads, each once.
+    /// The names of all columns that a scan reads, without repetition.
     #[getter]
     fn names(&self) -> Vec<&str> {
         let mut names = vec![];
@@ -318,19 +318,19 @@ impl Spec {
         Ok(Self { content, fingerprint: fingerprint(lasting.to_string().as_bytes()) })
     }
 
-    /// The text by which it travels.
+    /// Returns the text in which the spec travels.
     pub fn to_json(&self) -> Result<String, Failure> {
         serde_json::to_string(&self.content).map_err(unreadable)
     }
 
-    /// From the text by which it travelled.
+    /// Reads the text in which a spec has travelled.
     pub fn from_json(text: &str) -> Result<Self, Failure> {
         Self::of(serde_json::from_str(text).map_err(unreadable)?)
     }
 }
 
 impl Content {
-    /// Refuses numbers that lead to no slot or policy, and settings that no evaluation has.
+    /// Refuses indices of slots or policies that do not exist, and settings that no evaluation has.
     fn check(&self) -> Result<(), Failure> {
         let plan = &self.plan;
         let slot = |number: usize| number < plan.slots.len();
@@ -351,13 +351,13 @@ impl Content {
         if sound { Ok(()) } else { Err(unreadable("its numbers do not fit together")) }
     }
 
-    /// All columns to read, those with text and marks first.
+    /// Returns the names of all columns to read, with episode, step and marks first.
     pub fn names(&self) -> Vec<&str> {
         let first = [&self.episode, &self.step].into_iter().chain(self.marks().into_iter().flatten());
         first.map(String::as_str).chain(self.plan.slots.iter().map(|slot| slot.name.as_str())).collect()
     }
 
-    /// The columns of marks that the log has.
+    /// Returns the names of the columns of marks, where the log has them.
     pub fn marks(&self) -> [Option<&String>; 2] {
         [self.plan.terminal.as_ref(), self.plan.truncated.as_ref()]
     }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::errors::{Failure, shielded};
 use crate::imported::{failed, import, validate};
 
-/// Writes the named columns of a stream, or all.
+/// Writes the named columns of a stream, or all of them.
 #[pyfunction]
 pub fn spool(py: Python<'_>, stream: &Bound<'_, PyAny>, names: Option<Vec<String>>, path: PathBuf) -> PyResult<()> {
     shielded(|| {

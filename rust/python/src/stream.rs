@@ -13,7 +13,7 @@ use crate::job::Job;
 use crate::partial::Partial;
 use crate::runtime::Readers;
 
-/// A stream is the only source of its log.
+/// The index of the stream, which is the only source of its log.
 const SOURCE: u32 = 0;
 
 /// Scans a stream.

@@ -1,4 +1,4 @@
-//! Tables in memory: all batches are at hand, so threads share them by ranges of rows that start with an episode.
+//! Scans of tables in memory, whose batches threads share as ranges of rows that start with an episode.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,9 +14,9 @@ use crate::job::Job;
 use crate::partial::Partial;
 use crate::runtime::Readers;
 
-/// Rows a unit, at least.
+/// The smallest number of rows of a unit.
 const UNIT: usize = 1 << 16;
-/// A table is the only source of its log.
+/// The index of the table, which is the only source of its log.
 const SOURCE: u32 = 0;
 
 /// Scans a table in memory.
@@ -66,7 +66,8 @@ pub fn scan_table(
 
 type Unit = Vec<(usize, std::ops::Range<usize>)>;
 
-/// Ranges of rows, each begun by an episode if its batch has a boundary, small enough to keep all threads busy.
+/// Cuts batches into ranges of rows, small enough to keep all threads busy. Each range starts with an episode if its
+/// batch has a boundary.
 fn units(batches: &[RecordBatch], columns: &[Columns], threads: usize) -> Vec<Unit> {
     let total: usize = batches.iter().map(RecordBatch::num_rows).sum();
     let size = (total / (threads * 8)).clamp(UNIT, 16 * UNIT);

@@ -1,4 +1,4 @@
-//! What a whole log adds up to, and what an evaluation finds in it.
+//! The sums over a whole log, and the outcome that is made of them.
 
 use offpolicy_core::diagnostics::numbers::{BySteps, Diagnosis, diagnose};
 use offpolicy_core::log::scan;
@@ -13,32 +13,32 @@ use crate::job::{Job, Normalisers};
 use crate::outcome::Outcome;
 use crate::spec::to_python;
 
-/// Ids of trajectories, and their values where f64 holds them.
+/// Ids of trajectories, and their values, or None for values out of the range of f64.
 type Values = (Vec<Py<PyAny>>, Vec<Option<f64>>);
 
 /// Ids of episodes that cross files, and the first step of every episode where it is known.
 type Crossing = (Vec<Py<PyAny>>, Option<i64>);
 
-/// What a whole log adds up to.
+/// The sums over a whole log.
 #[pyclass(module = "offpolicy._core")]
 pub struct Whole {
     job: Py<Job>,
     partial: scan::Partial,
-    /// Bytes of the ids and of rows that waited for the beginning of their trajectory.
+    /// The bytes of the ids and of rows that waited for the beginning of their trajectory.
     taken: u64,
     digest: Option<Digest>,
     travelled: bool,
 }
 
-/// What is kept of the sums over steps.
+/// The results that are kept of the sums over steps.
 struct Digest {
     normalisers: Py<Normalisers>,
-    /// None once an outcome was made of them.
+    /// The diagnostics of each policy, or None once an outcome has taken them.
     diagnoses: Option<Vec<Option<Diagnosis>>>,
 }
 
 impl Whole {
-    /// Of all parts of a log, some of which may have travelled.
+    /// Wraps the sum of all parts of a log, some of which may have travelled.
     pub fn new(job: Py<Job>, partial: scan::Partial, taken: u64, travelled: bool) -> Self {
         Self { job, partial, taken, digest: None, travelled }
     }
@@ -46,14 +46,14 @@ impl Whole {
 
 #[pymethods]
 impl Whole {
-    /// n
+    /// The number of episodes, n.
     #[getter]
     fn episodes(&self) -> u64 {
         self.partial.sums.episodes()
     }
 
-    /// Where the limit of memory was too small: the steps of the longest trajectory, and the bytes that suffice for the log
-    /// where so many threads read it.
+    /// Returns None unless the limit of memory was too small. If it was, returns the steps of the longest trajectory,
+    /// and the bytes that suffice for the log with this many threads.
     fn too_large(&self, threads: u64) -> Option<(u64, u64)> {
         let (plan, sums) = (self.plan(), &self.partial.sums);
         let (steps, others) = (sums.longest(), self.taken + sums.bytes_by_trajectory());
@@ -63,7 +63,8 @@ impl Whole {
         self.partial.too_large.then_some((steps, least))
     }
 
-    /// Rows, a sum over the ids and lengths of the episodes, and the names of the columns read with the sums of their bits.
+    /// The number of rows, a sum over the ids and lengths of the episodes, and the columns read with the sums of their
+    /// bits.
     #[getter]
     fn content(&self) -> (u64, u64, Vec<(&str, u64)>) {
         let content = &self.partial.content;
@@ -71,51 +72,52 @@ impl Whole {
         (content.rows, content.episodes, names.zip(content.columns.iter().copied()).collect())
     }
 
-    /// What is wrong with the log, as JSON: the first problems, how many there are, and how many of each kind.
+    /// Returns the problems of the log as JSON: the first ones, the number of all, and the number of each kind.
     fn problems(&self) -> PyResult<String> {
         let summary = serde_json::to_string(&self.partial.problems.summary());
         summary.map_err(|error| Failure::Internal(error.to_string()).into())
     }
 
-    /// What another reading of several files must know of the episodes that cross them; None if nothing.
+    /// Returns the facts that another reading needs about episodes that cross files, or None if nothing is new.
     fn crossing(&self, py: Python<'_>) -> PyResult<Option<Crossing>> {
         let Some(found) = self.partial.crossing(self.plan()) else { return Ok(None) };
         let ids = found.crossing.into_iter().map(|id| to_python(py, id)).collect::<PyResult<_>>()?;
         Ok(Some((ids, found.first_step)))
     }
 
-    /// Episodes cut off before the horizon.
+    /// The number of episodes cut off before the horizon.
     #[getter]
     fn truncated(&self) -> u64 {
         self.cuts().map(|(_, cut)| cut.count).sum()
     }
 
-    /// The length of the shortest of them.
+    /// The length of the shortest episode that was cut off before the horizon.
     #[getter]
     fn shortest_truncated(&self) -> Option<u64> {
         self.cuts().next().map(|(&length, _)| length)
     }
 
-    /// True where a second pass is needed.
+    /// Whether a second pass is needed.
     #[getter]
     fn needs_second_pass(&self) -> bool {
         self.plan().needs_second_pass()
     }
 
-    /// The first policy with weighted estimators all of whose weights are zero at a step, and the step from 1.
+    /// The first policy with weighted estimators all of whose weights are zero at a step, and that step, counted from
+    /// 1.
     #[getter]
     fn without_weight(&self) -> Option<(&str, u64)> {
         let none = |NoWeight { policy, step }| (&*self.plan().policies[policy].name, step);
         normalisers::Normalisers::need_weights(self.plan(), &self.partial.sums).err().map(none)
     }
 
-    /// What the second pass reads; made once.
+    /// The normalisers that the second pass uses, which are made once.
     #[getter]
     fn normalisers(&mut self, py: Python<'_>) -> PyResult<Py<Normalisers>> {
         blame(self.travelled, || Ok(self.digest(py)?.normalisers.clone_ref(py)))
     }
 
-    /// Estimates and standard errors, which can be asked for once: the sums that they are made of go into them.
+    /// Returns estimates and standard errors. It can be called only once, because the sums are moved into the result.
     #[pyo3(signature = (second=None))]
     fn outcome(&mut self, py: Python<'_>, second: Option<PyRef<'_, Whole>>) -> PyResult<Outcome> {
         let travelled = self.travelled || second.as_ref().is_some_and(|second| second.travelled);
@@ -140,7 +142,8 @@ impl Whole {
         })
     }
 
-    /// Per-trajectory values of a policy in log order: ids as integers or texts, and values (None where f64 holds none).
+    /// Returns the per-trajectory values of a policy in log order: ids as integers or texts, and values (None where out
+    /// of the range of f64).
     fn values(&mut self, py: Python<'_>, policy: usize) -> PyResult<Values> {
         blame(self.travelled, || {
             let sums = self.partial.sums.policies.get_mut(policy);
@@ -161,7 +164,7 @@ impl Whole {
         self.job.get().plan()
     }
 
-    /// Reads the sums over steps once, and lets go of them.
+    /// Reads the sums over steps once, and frees them.
     fn digest(&mut self, py: Python<'_>) -> PyResult<&mut Digest> {
         if self.digest.is_none() {
             let (plan, sums) = (self.job.get().plan(), &mut self.partial.sums);
@@ -175,7 +178,7 @@ impl Whole {
         self.digest.as_mut().ok_or_else(|| misused("there is no digest"))
     }
 
-    /// True where sums are of as much as a pass of the plan computes.
+    /// Returns true if the sums are those that a pass of the plan computes.
     fn fits(&self, pass: Pass, sums: &Accumulators) -> bool {
         let plan = self.plan();
         let moments = sums.policies.iter().map(|own| own.moments.len());

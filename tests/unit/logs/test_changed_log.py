@@ -158,6 +158,30 @@ def test_what_is_asked_for_later_of_a_query_is_refused_once_it_has_changed(path,
         asked(ev)
 
 
+@pytest.mark.parametrize("query", [lambda log: log, lambda log: log.filter(pl.col("reward") < 100)])
+def test_a_file_that_is_cut_behind_a_query_that_knows_its_footer_is_refused(path, query):
+    """Threads of Polars panic then, and its stream ends as if it were complete."""
+    log_of(1, 2000).write_parquet(path, row_group_size=1000)
+    log = query(pl.scan_parquet(path))
+    log.collect_schema()
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(op.BadFileError, match=r"log\.parquet"):
+        op.evaluate(log, estimators=["step-is"])
+
+
+def test_ids_that_change_after_both_passes_are_refused_where_rows_are_read_again():
+    log = log_of(1, 200)
+    logs = [log]
+    ev = op.evaluate(pl.defer(lambda: logs[-1], schema=log.schema), **WEIGHTED)
+    middle = pl.int_range(pl.len()) == log.height // 2
+    logs.append(log.with_columns(episode=pl.when(middle).then(10**6).otherwise("episode")))
+    with pytest.raises(ChangedLogError, match=r"it had 200 episodes when it was read first, and 20[12] when"):
+        ev["step-wis"].interval(method="bootstrap")
+    logs.append(log.clear())
+    with pytest.raises(ChangedLogError, match=r"it had 200 episodes when it was read first, and 0 when"):
+        ev["step-wis"].interval(method="bootstrap")
+
+
 def test_longer_episodes_in_the_second_pass_are_a_changed_log(path, after_first_pass):
     after_first_pass(lambda: log_of(1, 200, horizon=40).write_parquet(path))
     with pytest.raises(ChangedLogError):

@@ -60,10 +60,14 @@ def test_what_the_direct_reader_refuses_is_refused_in_any_order(pool, parquet, t
 
 
 def test_an_error_of_polars_and_a_panic_of_it_name_the_file():
-    for error in (pl.exceptions.ComputeError("broken\nin two lines"), pl.exceptions.PanicException("broken")):
+    errors = (pl.exceptions.ComputeError("broken\nin two lines"), pl.exceptions.PanicException("broken"))
+    for error in (*errors, OSError("broken")):
         said = r"^a\.parquet: Polars cannot read it: broken$"
         with pytest.raises(op.BadFileError, match=said), polars_calls.reading("a.parquet"):
             raise error
+    full = OSError(28, "no space left")
+    with pytest.raises(OSError, match="no space left"), polars_calls.reading("a.parquet"):
+        raise full
 
 
 @pytest.mark.parametrize("call", [op.evaluate, op.check])

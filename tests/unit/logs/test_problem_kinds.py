@@ -54,6 +54,14 @@ def test_shares_are_of_the_rows_and_episodes_of_the_log(bad):
     assert (null.examples[0].column, null.examples[0].row) == ("v_hat", 11_999)
 
 
+@pytest.mark.parametrize("limit", [20, 100_000])
+def test_an_episode_that_is_scattered_counts_once(limit):
+    shuffled = op.demo_log(episodes=50).sample(fraction=1, shuffle=True, seed=1)
+    (scattered,) = (kind for kind in op.check(shuffled, limit=limit).kinds if kind.kind == "reappears")
+    assert scattered.problems > 100
+    assert (scattered.episodes, scattered.episodes_share) == (50, None)
+
+
 def test_the_message_has_a_paragraph_for_each_kind_with_its_first_places(bad):
     lines = str(refused(bad)).splitlines()
     assert lines[0] == "the log has 18,003 problems"

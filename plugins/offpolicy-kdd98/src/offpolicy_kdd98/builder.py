@@ -1,10 +1,10 @@
-"""One trajectory a donor. All features are 0 before the first campaign; with the action a and the gift g of a campaign,
+"""One trajectory per donor. All features are 0 before the first campaign; with action a and gift g of a campaign,
 
     recency r' = (r + 1)[g = 0]                      frequency f' = f + [g > 0]
     mean gift m' = round((m f + g) / max(f', 1))
     contact recency ir' = (ir + 1)[a = 0]            contact frequency if' = if + [a ≠ 0]
 
-so that a state is what was known before the campaign. The reward is the gift, or the gift less the cost of the mailing.
+A state is therefore what was known before the campaign. The reward is the gift, or the gift less the mailing's cost.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from offpolicy_kdd98.campaigns import FEATURES, MAILING, Campaigns
 
-#: What a mailing cost, in dollars.
+#: The cost of a mailing in dollars.
 MAILING_COST = 0.68
 
 
 def trajectories(campaigns: Campaigns, net: bool = False) -> pl.DataFrame:
-    """The log of all donors, without the behaviour's probabilities, which nobody knows.
+    """Return the log of all donors, without the probabilities of the behaviour policy, which are unknown.
 
     >>> import numpy as np
     >>> mailed, gifts = np.zeros((1, 22), dtype=bool), np.zeros((1, 22))
@@ -53,5 +53,5 @@ def _after(states: NDArray[np.int64], actions: NDArray[np.int64], gifts: NDArray
     r, f, m, ir, contacts = states.T
     gave, mailed = gifts > 0, actions != 0
     f_next = f + gave
-    mean = np.floor((m * f + gifts) / np.maximum(f_next, 1) + 0.5).astype(np.int64)  # a half goes up
+    mean = np.floor((m * f + gifts) / np.maximum(f_next, 1) + 0.5).astype(np.int64)  # rounds halves up
     return np.stack([(r + 1) * ~gave, f_next, mean, (ir + 1) * ~mailed, contacts + mailed], axis=1)

@@ -1,5 +1,6 @@
-"""The 22 campaigns of the KDD Cup 1998 learning file, from suffix 24 (June 1994) down to 3 (June 1996), and what a
-donor did in them. A campaign is of one mail type; the action is that type for a donor who was mailed, and otherwise 0.
+"""The 22 campaigns of the KDD Cup 1998 learning file, from suffix 24 (June 1994) down to 3 (June 1996).
+
+Each campaign has one mail type. The action is that type for a donor who was mailed, and 0 otherwise.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-#: Column suffixes in the order of time.
+#: Column suffixes in chronological order.
 SUFFIXES = tuple(range(24, 2, -1))
 #: The mail type of each campaign, in the same order.
 MAIL_TYPES = (
@@ -27,14 +28,14 @@ FEATURES = ("recency", "frequency", "mean_gift", "contact_recency", "contact_fre
 
 @dataclass(frozen=True, eq=False)
 class Campaigns:
-    """Who was mailed and what came back: (donors, 22) arrays; a gift of 0 is none."""
+    """The mailings and gifts of donors, as (donors, 22) arrays; 0 means no gift."""
 
     mailed: NDArray[np.bool_]
     gifts: NDArray[np.float64]
     synthetic: bool
 
     def sample(self, donors: int, rng: np.random.Generator) -> Campaigns:
-        """So many of the donors, or all if there are no more."""
+        """Return a random sample of so many donors, or all if there are no more."""
         if donors >= len(self.mailed):
             return self
         chosen = np.sort(rng.choice(len(self.mailed), size=donors, replace=False))

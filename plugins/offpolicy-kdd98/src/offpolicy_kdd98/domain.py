@@ -2,7 +2,7 @@
 
     P(s'|s, a) = Π_i P_i(s'_i | s_i, a) by counts, pooled over time;    R(s, a) = θ_a · (1, s), all five features
 
-It is the model of `offpolicy.models.fitters.factored`, taken for the truth: 12 actions, 22 steps, no discount, a
+The model of `offpolicy.models.fitters.factored` is taken as the truth, with 12 actions, 22 steps, no discount, a
 uniform behaviour policy, and all features 0 at the start.
 """
 
@@ -32,12 +32,12 @@ from offpolicy_kdd98.synthetic import synthetic_donors
 
 @dataclass(frozen=True)
 class Kdd98(Domain):
-    """Donations by mail, from the file at `path` or in the variable OFFPOLICY_KDD98, otherwise of synthetic donors.
+    """Donations by mail, from the file at `path` or in the variable OFFPOLICY_KDD98, or else of synthetic donors.
 
     The simulator is fitted to `donors` of them, chosen by `seed`. The reward is the gift, less the mailing's $0.68 if
-    `net`; with `noise="residual"` a residual of the fit is added to it, drawn from those of the same action. A mail
-    type was used in one to three campaigns only, so that many values of features were never seen with it: they move as
-    under all actions together (`unseen="pool"`) or "stay".
+    `net`. With `noise="residual"` a residual of the fit is added, drawn from those of the same action. Each mail type
+    was used in only one to three campaigns, so that many values of features were never seen with it: they move as under
+    all actions together (`unseen="pool"`) or "stay".
 
     >>> domain = Kdd98(path="", donors=200)
     >>> domain.notice
@@ -61,39 +61,39 @@ class Kdd98(Domain):
     unseen: str = "pool"
 
     def __post_init__(self) -> None:
-        """Refuses options without a meaning."""
+        """Raise an error for invalid options."""
         if self.donors < 1:
             raise UsageError(f"donors must be at least 1, not {self.donors}")
         if self.noise not in ("none", "residual"):
             raise UsageError(f"noise must be 'none' or 'residual', not {self.noise!r}")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Travels to other processes as its options; the simulator is fitted again where it arrives."""
+        """Return only the options for other processes, in which the simulator is fitted again."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def file(self) -> Path | None:
-        """The file that is read; an empty path asks for synthetic donors whatever the environment says."""
+        """The file that is read; an empty path means synthetic donors, even if the variable is set."""
         found = os.environ.get(VARIABLE) if self.path is None else self.path
         return Path(found) if found else None
 
     @cached_property
     def campaigns(self) -> Campaigns:
-        """The donors that the simulator is fitted to."""
+        """The donors to which the simulator is fitted."""
         if self.file is None:
             return synthetic_donors(self.donors, self.seed)
         return read(self.file).sample(self.donors, np.random.default_rng(self.seed))
 
     @property
     def notice(self) -> str:
-        """Whose gifts these are, for the head of every output."""
+        """The origin of the gifts, which every output shows first."""
         if self.file is None:
             return "synthetic donors, not the KDD Cup 1998 file"
         return f"simulated from {self.file.name}, donors of a national veterans organization"
 
     @cached_property
     def trajectories(self) -> pl.DataFrame:
-        """The original trajectories, one a donor."""
+        """The original trajectories, one per donor."""
         return trajectories(self.campaigns, self.net)
 
     @cached_property
@@ -103,7 +103,7 @@ class Kdd98(Domain):
 
     @cached_property
     def residuals(self) -> list[Floats]:
-        """What the linear reward leaves, by action; 0 for an action that was never taken."""
+        """The residuals of the linear reward by action, or 0 for an action that was never taken."""
         states = self.trajectories.select(FEATURES).to_numpy()
         actions = self.trajectories["action"].to_numpy()
         left = self.trajectories["reward"].to_numpy() - self.model.reward(states, actions)
@@ -111,7 +111,7 @@ class Kdd98(Domain):
 
     @cached_property
     def reward_range(self) -> tuple[float, float]:  # type: ignore[override]
-        """Over all values that the features ever had."""
+        """The lowest and highest reward over all values that the features ever had."""
         theta = self.model.reward.theta
         ends = np.array([[values[0], values[-1]] for values in self.model.marginals.values])
         corners = theta[:, 1:, None] * ends
@@ -122,32 +122,32 @@ class Kdd98(Domain):
 
     @property
     def behavior(self) -> Policy:
-        """π0: every mail type, and none, with the same probability."""
+        """The behaviour policy π0, which takes every mail type, and none, with equal probability."""
         return Uniform(self.actions)
 
     @property
     def evaluation_fitter(self) -> Factored:
-        """The paper's model of the simulated logs: a reward that sees the first three features only, five particles."""
+        """The paper's model of the simulated logs, with a reward of the first three features and five particles."""
         return Factored(reward_features=FEATURES[:3], particles=5)
 
     @property
     def policies(self) -> Mapping[str, Callable[[], Policy]]:
-        """π_train, made when it is asked for."""
+        """The policy π_train, which is made on demand."""
         return {"trained": lambda: self.trained}
 
     @cached_property
     def trained(self) -> Policy:
-        """π_train: greedy by a recurrent Q-function of the original trajectories; needs the extra `recurrent`."""
+        """The policy π_train, greedy by a recurrent Q-function of the original trajectories (extra `recurrent`)."""
         return Recurrent().fit(self.trajectories, self._setting).optimal_policy()
 
     def reset(self, n: int, rng: np.random.Generator) -> States:
-        """Nobody has been mailed or has given."""
+        """Return n donors who have neither been mailed nor given."""
         return np.zeros((n, len(FEATURES)), dtype=np.int64)
 
     def step(
         self, states: States, actions: Actions, rng: np.random.Generator
     ) -> tuple[States, Floats, NDArray[np.bool_]]:
-        """A campaign; nothing but the horizon ends an episode."""
+        """Run one campaign; only the horizon ends an episode."""
         next_states, rewards = self.model.sample(states, actions, rng)
         if self.noise == "residual":
             place = rng.random(len(states))
@@ -157,11 +157,11 @@ class Kdd98(Domain):
         return next_states.astype(np.int64), rewards, np.zeros(len(states), dtype=bool)
 
     def transition_probability(self, states: States, actions: Actions, next_states: States) -> Floats:
-        """P(s'|s, a) = Π_i P_i(s'_i | s_i, a), n values."""
+        """Return P(s'|s, a) = Π_i P_i(s'_i | s_i, a), n values."""
         return self.model.marginals.move_probability(states, actions, next_states)
 
     def plot(self, log: pl.DataFrame, episode: int) -> Any:
-        """The features of a donor over the campaigns, with mailings and gifts: an Altair chart."""
+        """Draw the features of a donor over the campaigns, with mailings and gifts, as an Altair chart."""
         from offpolicy_kdd98.picture import picture
 
         return picture(log, episode, self.notice)

@@ -1,4 +1,4 @@
-"""What this package brings."""
+"""The hooks of this package."""
 
 from collections.abc import Callable, Mapping
 
@@ -8,7 +8,7 @@ from offpolicy.protocols import Domain
 
 @hookimpl
 def offpolicy_domains() -> Mapping[str, Callable[..., Domain]]:
-    """The donation domain."""
+    """Return the donation domain."""
     from offpolicy_kdd98.domain import Kdd98
 
     return {"kdd98": Kdd98}

@@ -1,4 +1,4 @@
-"""A donor's 22 campaigns as a picture: what was mailed, what came back, and the five features before each campaign."""
+"""A picture of a donor's 22 campaigns, with mailings, gifts and the five features before each campaign."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TITLES = {
 
 
 def picture(log: pl.DataFrame, episode: int, notice: str) -> Any:
-    """The chart of one episode of a log."""
+    """Draw one episode of a log."""
     try:
         import altair as alt
     except ImportError:

@@ -1,6 +1,8 @@
-"""The learning file `cup98LRN.txt` of the KDD Cup 1998: comma-separated with a header, 95,412 donors of a national
-veterans organization. Read here are ADATE_n, the month YYMM in which campaign n was mailed, and RAMNT_n, the gift in
-dollars that it brought; a blank is none.
+"""The reader of the learning file `cup98LRN.txt` of the KDD Cup 1998.
+
+The file is comma-separated with a header, and has 95,412 donors of a national veterans organization. Two kinds of
+columns are read: ADATE_n is the month YYMM in which campaign n was mailed, and RAMNT_n is the resulting gift in
+dollars. Blanks mean no mailing and no gift.
 """
 
 from __future__ import annotations
@@ -14,13 +16,13 @@ from offpolicy.errors import BadFileError
 
 from offpolicy_kdd98.campaigns import SUFFIXES, Campaigns
 
-#: The environment variable that says where the file is.
+#: The environment variable with the path of the file.
 VARIABLE = "OFFPOLICY_KDD98"
 MONTH = r"^\d{2}(0[1-9]|1[0-2])$"
 
 
 def read(path: str | Path) -> Campaigns:
-    """All donors of the file, in its order."""
+    """Read all donors of the file, in its order."""
     path = Path(path)
     if not path.is_file():
         raise BadFileError(

@@ -1,9 +1,9 @@
-"""Synthetic donors, for those who do not have the file: invented people, no record of anybody, in the file's shape.
+"""Synthetic donors in the shape of the file, for users who do not have it; they are not records of real people.
 
-Each has an own readiness to give and an own usual gift, the ready giving less at a time; each mail type has an own
-pull, and some campaigns go to fewer donors. Three numbers are made to agree with published totals of the KDD Cup 1998
-file: 25.7% of the slots are not mailed, 17.8% of the mailings bring a gift (and nothing else does), and the mean gift
-is $13.55. Everything else, and so every result, is made up.
+Each donor has a readiness to give and a usual gift, and donors who give more readily give less at a time. Each mail
+type has its own appeal, and some campaigns go to fewer donors. Three numbers agree with published totals of the KDD Cup
+1998 file: donors are not mailed in 25.7% of their campaigns, 17.8% of the mailings bring a gift (and nothing else
+does), and the mean gift is $13.55. Everything else, and so every result, is made up.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from offpolicy_kdd98.campaigns import MAIL_TYPES, Campaigns
 
 UNMAILED, GIFTS_PER_MAILING, MEAN_GIFT = 0.257, 0.178, 13.55
-#: How a mail type shifts the log-odds of a gift.
+#: The shift of the log-odds of a gift by mail type.
 PULL = {
     "LL": 0.25,
     "WL": -0.15,
@@ -28,7 +28,7 @@ PULL = {
     "X1": -0.20,
     "G1": -0.25,
 }
-#: How a mail type shifts the log-odds of being mailed.
+#: The shift of the log-odds of being mailed by mail type.
 REACH = {
     "LL": 0.1,
     "WL": 0.2,
@@ -45,9 +45,9 @@ REACH = {
 
 
 def synthetic_donors(donors: int = 3754, seed: int = 1998) -> Campaigns:
-    """Invented donors; the same seed gives the same.
+    """Make synthetic donors; the same seed gives the same donors.
 
-    >>> round(synthetic_donors(donors=2000).mailed.mean(), 2)
+    >>> round(float(synthetic_donors(donors=2000).mailed.mean()), 2)
     0.74
     """
     rng = np.random.default_rng(seed)
@@ -69,7 +69,7 @@ def synthetic_donors(donors: int = 3754, seed: int = 1998) -> Campaigns:
 def _calibrated(
     log_odds: NDArray[np.float64], mean: float, where: NDArray[np.bool_] | None = None
 ) -> NDArray[np.float64]:
-    """Probabilities of these log-odds, all shifted by what makes their mean right."""
+    """Return probabilities of these log-odds, shifted by a constant such that their mean is right."""
     weights = np.ones(log_odds.shape) if where is None else where.astype(float)
     low, high = -20.0, 20.0
     for _ in range(60):

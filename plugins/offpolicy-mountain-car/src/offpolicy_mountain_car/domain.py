@@ -1,12 +1,13 @@
-"""Mountain Car: an engine too weak for the hill, so the car must swing.
+"""Mountain Car, whose engine is too weak for the hill, so that the car must swing.
 
-State (x, v) in [-1.2, 0.6] × [-0.07, 0.07]; action a in 0, 1, 2 pushes left, not at all, right. One inner step:
+The state is (x, v) in [-1.2, 0.6] × [-0.07, 0.07]. The action a = 0, 1, 2 pushes left, not at all, right. One inner
+step is
 
     v ← clip(v + 0.001 (a - 1) - 0.0025 cos 3x),   x ← clip(x + v),   and v = 0 at the left wall where v < 0
 
-One step of the domain is `substeps` inner steps with a held, 4 in Jiang & Li (2016), "Experiment Details". Reward -1
-every step, the last one included; the episode ends where x reaches 0.6. The dynamics are those of Sutton & Barto,
-"Reinforcement Learning: An Introduction" (1998), 8.4, with the goal at 0.6.
+One step of the domain is `substeps` inner steps with the same action, 4 in Jiang & Li (2016), "Experiment Details". The
+reward is -1 in every step, including the last. The episode ends when x reaches 0.6. The dynamics are those of Sutton &
+Barto, "Reinforcement Learning: An Introduction" (1998), 8.4, with the goal at 0.6.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ STOPS = ("at-once", "after-step")
 
 @dataclass(frozen=True)
 class MountainCar(Domain):
-    """The domain; what the paper leaves open is a parameter.
+    """The domain, with a parameter for each choice that the paper leaves open.
 
-    `start`: "uniform" over the state space, or "valley", at rest with x in [-0.6, -0.4]. `stop`: "at-once" when an
-    inner step reaches the goal, or "after-step", which asks only where the car is after the last of them.
+    `start` is "uniform" over the state space, or "valley", at rest with x in [-0.6, -0.4]. With `stop="at-once"` an
+    episode ends when an inner step reaches the goal; with "after-step" only the position after the last inner step
+    counts.
 
     >>> import offpolicy as op
     >>> car = op.domain("mountain-car", horizon=20)
@@ -62,7 +64,7 @@ class MountainCar(Domain):
     grid = Grid.over([(LEFT_WALL, GOAL), (-TOP_SPEED, TOP_SPEED)], scale=(64, 256))
 
     def __post_init__(self) -> None:
-        """Refuses parameters without a meaning."""
+        """Raise an error for invalid parameters."""
         for name in ("substeps", "horizon"):
             number = getattr(self, name)
             if isinstance(number, bool) or not isinstance(number, int) or number < 1:
@@ -75,23 +77,23 @@ class MountainCar(Domain):
 
     @property
     def behavior(self) -> Policy:
-        """π0: any push with the same probability."""
+        """The behaviour policy π0, which takes all pushes with equal probability."""
         return Uniform(self.actions)
 
     @property
     def policies(self) -> Mapping[str, Policy]:
-        """What else can be simulated by name."""
+        """Further policies by name."""
         return {"along-velocity": AlongVelocity()}
 
     @property
     def start_range(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Lowest and highest x and v of a first state, which is anywhere between with the same probability."""
+        """The lowest and highest x and v of first states, which are uniform between them."""
         if self.start == "uniform":
             return (LEFT_WALL, GOAL), (-TOP_SPEED, TOP_SPEED)
         return VALLEY, (0.0, 0.0)
 
     def reset(self, n: int, rng: np.random.Generator) -> States:
-        """First states."""
+        """Draw first states."""
         states = np.zeros((n, 2), order="F")
         for column, (low, high) in enumerate(self.start_range):
             if low < high:
@@ -101,7 +103,7 @@ class MountainCar(Domain):
     def step(
         self, states: States, actions: Actions, rng: np.random.Generator
     ) -> tuple[States, Floats, NDArray[np.bool_]]:
-        """`substeps` inner steps; columns of the result are contiguous, and its arithmetic is in place."""
+        """Make `substeps` inner steps, in place on contiguous columns for speed."""
         after = np.array(states, dtype=float, order="F")
         x, v = after[:, 0], after[:, 1]
         push: Floats = np.multiply(actions - 1, PUSH)
@@ -114,7 +116,7 @@ class MountainCar(Domain):
         return after, np.full(len(after), -1.0), x >= GOAL
 
     def plot(self, log: pl.DataFrame, episode: int = 0) -> alt.VConcatChart:
-        """The phase plot and the hill, for one episode of a log."""
+        """Draw the phase plot and the hill for one episode of a log."""
         from offpolicy_mountain_car.picture import picture
 
         return picture(log, episode, self.action_names)
@@ -124,7 +126,7 @@ _NOBODY = np.empty(0, dtype=np.intp)
 
 
 def _inner_step(x: Floats, v: Floats, push: Floats, pull: Floats) -> None:
-    """One inner step of all cars, in place; `pull` is room for gravity's part."""
+    """Make one inner step of all cars in place; `pull` is a buffer for gravity's part."""
     np.multiply(x, 3.0, out=pull)
     np.cos(pull, out=pull)
     pull *= GRAVITY

@@ -1,4 +1,4 @@
-"""What this package brings."""
+"""The hooks of this package."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ from offpolicy_mountain_car.domain import MountainCar
 
 @hookimpl
 def offpolicy_domains() -> Mapping[str, Callable[..., Domain]]:
-    """The car."""
+    """Return the Mountain Car domain."""
     return {MountainCar.name: MountainCar}

@@ -1,6 +1,6 @@
-"""A picture of an episode: the car in its state space, and on the hill y = sin 3x.
+"""A picture of an episode, with the car in its state space and on the hill y = sin 3x.
 
-Colour is time and shape is the push, in both parts.
+In both parts colour shows the time and shape shows the push.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOW, HIGH = -1.2, 1.3
 
 
 def picture(log: pl.DataFrame, episode: int, pushes: Sequence[str]) -> alt.VConcatChart:
-    """The phase plot above the hill, on one axis of positions; `pushes` are the names of the actions."""
+    """Draw the phase plot above the hill with a common axis of positions; `pushes` are the names of the actions."""
     steps = log.filter(pl.col("episode") == episode).sort("step")
     if not steps.height:
         raise OffPolicyError(f"the log has no episode {episode}")
@@ -89,12 +89,12 @@ def _position(column: str = "x") -> alt.X:
 
 
 def _time() -> alt.Color:
-    scale = alt.Scale(scheme=alt.SchemeParams("viridis", extent=[0, 0.92]))  # the last yellow is lost on white
+    scale = alt.Scale(scheme=alt.SchemeParams("viridis", extent=[0, 0.92]))  # without the palest yellow
     return alt.Color("step:Q", title="step", scale=scale)
 
 
 def _trail(steps: pl.DataFrame, y: str, next_y: str, scale: alt.Scale) -> Any:
-    """A short line a step, in the colour of its time."""
+    """Draw one short line per step, in the colour of its time."""
     return (
         alt.Chart(steps)
         .mark_rule(strokeWidth=1.5, opacity=0.8)
@@ -103,7 +103,7 @@ def _trail(steps: pl.DataFrame, y: str, next_y: str, scale: alt.Scale) -> Any:
 
 
 def _marks(steps: pl.DataFrame, y: alt.Y) -> Any:
-    """A mark a step, in the shape of its push."""
+    """Draw one mark per step, in the shape of its push."""
     names = [name for name in SHAPES if name in steps["push"].unique()]
     shape = alt.Scale(domain=names, range=[SHAPES[name] for name in names])
     tooltip: list[Any] = [
@@ -125,7 +125,7 @@ def _goal() -> Any:
 
 
 def _ends(steps: pl.DataFrame, y: str, next_y: str, scale: alt.Scale) -> Any:
-    """Rings where the car starts and where it is left."""
+    """Draw rings at the car's first and last position."""
     ends = pl.DataFrame(
         {
             "x": [steps["x"][0], steps["next_x"][-1]],

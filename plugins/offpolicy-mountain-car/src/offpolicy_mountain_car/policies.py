@@ -12,7 +12,7 @@ _CERTAIN = np.eye(3)
 
 @dataclass(frozen=True)
 class AlongVelocity:
-    """Pushes the way the car rolls, and not at all where it stands: energy only ever grows.
+    """The policy that pushes in the direction of motion, and not at all at rest, so that energy only grows.
 
     >>> import numpy as np
     >>> from offpolicy_mountain_car import AlongVelocity
@@ -22,7 +22,7 @@ class AlongVelocity:
     """
 
     def probabilities(self, states: States, step: Step) -> Floats:
-        """All on one action."""
+        """Return probability 1 for one action per state."""
         action = np.sign(states[:, 1]).astype(np.intp) + 1
         pi: Floats = _CERTAIN[action]
         return pi

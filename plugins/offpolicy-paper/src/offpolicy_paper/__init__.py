@@ -1,1 +1,1 @@
-"""The experiments of Jiang & Li (2016), one file each, with what their figures show and their text claims."""
+"""The experiments of Jiang & Li (2016), one file per experiment, with the numbers of their figures and their claims."""

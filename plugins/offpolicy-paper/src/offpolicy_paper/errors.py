@@ -1,4 +1,4 @@
-"""Relative errors of the comparisons over |D_test|, and the numbers that their figures show.
+"""Relative errors of the comparisons over |D_test|, and the numbers of their figures.
 
 e = (estimate - V) / V,    relative RMSE = √(mean over runs of e²)
 """
@@ -20,13 +20,13 @@ TWO_FOLD = "dr 2-fold"
 
 
 class Errors:
-    """Relative errors by estimator, |D_test| and α, one for each run.
+    """Relative errors by estimator, |D_test| and α, one per run.
 
-    Estimators that need no model, and 2-fold DR, also have the size of all the data.
+    Estimators without a model, and 2-fold DR, are also evaluated at the size of all the data.
     """
 
     def __init__(self, experiment: Splits, runs: Sequence[Run]) -> None:
-        """Reads the runs."""
+        """Read the runs."""
         self.sizes, self.total = tuple(experiment.sizes), experiment.total
         self.truth = np.array([run["truth"] for run in runs])
         self.truth_error = np.array([run["truth_error"] for run in runs]) / np.abs(self.truth)
@@ -44,20 +44,20 @@ class Errors:
         return relative
 
     def __call__(self, estimator: str, size: int, alpha: float) -> Floats:
-        """e of each run."""
+        """Return e of each run."""
         return self._by[estimator, size][:, ALPHAS.index(alpha)]
 
     def best_size(self, estimator: str, alpha: float, among: Sequence[int] | None = None) -> int:
-        """The |D_test| of the least error in every second run; the other runs, `rest`, may then be asked about it."""
+        """Return the |D_test| of the least error in every second run; a test of it may use the other runs, `rest`."""
         squares = {size: float(np.square(self(estimator, size, alpha)[::2]).mean()) for size in among or self.sizes}
         return min(squares, key=squares.__getitem__)
 
     def rest(self, estimator: str, size: int, alpha: float) -> Floats:
-        """e of the runs that `best_size` did not look at."""
+        """Return e of the runs that `best_size` did not use."""
         return self(estimator, size, alpha)[1::2]
 
     def numbers(self) -> pl.DataFrame:
-        """A row for each point of the figure."""
+        """Return one row per point of the figure."""
         return pl.DataFrame(list(self._rows()))
 
     def _rows(self) -> Iterator[dict[str, Any]]:

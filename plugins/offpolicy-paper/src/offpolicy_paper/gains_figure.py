@@ -8,19 +8,19 @@ from typing import Any
 import polars as pl
 from offpolicy.experiments.figures import BARS, HEIGHTS, LOOKS, heading
 
-#: What DR-bsl with c = R_min is to safe improvement.
+#: The name of DR-bsl with c = R_min in safe improvement.
 SECOND_READING = "IS of r − R_min"
-#: Panels of safe improvement: good and bad candidates, by the paper's rule and by the paired one.
+#: The panels of safe improvement: good and bad candidates, by the paper's rule and by the paired rule.
 CANDIDATES: Mapping[str, str] = {"maximize": "π_train maximises", "minimize": "π_train minimises"}
 RULES: Mapping[str, str] = {"value": "V − Cσ above V(π0)", "difference": "D − Cσ_D above 0"}
-#: Of the cautions, from none to much.
+#: The dashes of lines by caution, from the least to the most.
 DASHES = ([1, 0], [6, 3], [2, 2])
 
 
 def gains_over_size(numbers: pl.DataFrame, title: str, subtitle: str = "") -> Any:
-    """The gain over |D|: a panel for good and for bad candidates by each rule, a colour an estimator, a dash a caution.
+    """Draw the gain over |D|, with one panel per kind of candidates and rule, one colour per estimator, one dash per C.
 
-    Series that lie on each other all show: one that is drawn earlier is wider.
+    Lines that are drawn earlier are wider, so that lines on top of each other all show.
     """
     import altair as alt
 
@@ -73,7 +73,7 @@ def gains_over_size(numbers: pl.DataFrame, title: str, subtitle: str = "") -> An
 
 
 def gain_look(estimator: str) -> tuple[str, str, str]:
-    """Name, colour and mark of an estimator where gains are shown.
+    """Return the name, colour and mark of an estimator in figures of gains.
 
     >>> gain_look("dr")[0], gain_look("dr-bsl")[0]
     ('DR', 'IS of r − R_min')

@@ -1,4 +1,4 @@
-"""What this package brings."""
+"""The hooks of this package."""
 
 from collections.abc import Callable, Mapping
 
@@ -8,7 +8,7 @@ from offpolicy.hookspecs import hookimpl
 
 @hookimpl
 def offpolicy_experiments() -> Mapping[str, Callable[..., Study]]:
-    """The experiments of the paper, in the order of its figures."""
+    """Return the experiments of the paper, in the order of its figures."""
     from offpolicy_paper import studies
 
     return {

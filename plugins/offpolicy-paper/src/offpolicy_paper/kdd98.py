@@ -1,19 +1,19 @@
 """Fig. 3 of Jiang & Li (2016): errors of IS, WIS, REG, DR-bsl and DR-v2 on the donations, over α.
 
-A run simulates 3754 donors under π0 and estimates the values of (1-α) π_train + α π0 from them. DR-v2 has two folds,
-each with the model of the other, and P̂/P = 1, so that all it needs of a model is R̂ and V̂ of the first state:
+A run simulates 3754 donors under π0 and estimates the values of (1-α) π_train + α π0 from them. DR-v2 uses two folds,
+each with the model of the other, and P̂/P = 1, so that it needs only R̂ and V̂ of the first state:
 
     V̂(s_1) + Σ_t ρ_{1:t} (r_t - R̂(s_t, a_t)),    without a discount
 
-The others have the whole log; REG is V̂(s_1) of its model. Nothing is cropped: the paper does that in the other
-domains.
+The others use the whole log; REG is V̂(s_1) of its model. Estimates are not cropped, which the paper does in the other
+domains only.
 
 The truth is a mean of roll-outs. With any functions L_t, and L = 0 after the last step,
 
     V(π) = L_1(s_1) + E_π Σ_t [ Σ_a π(a|s_t) (R(s_t, a) + Σ_s' P(s'|s_t, a) L_{t+1}(s')) - L_t(s_t) ]
 
-and the sum varies the less the nearer L is to V. L is the additive part of V in `offpolicy.models.fitters.particles`,
-whose expectations are exact.
+The nearer L is to V, the smaller is the variance of the sum. L is the additive part of V in
+`offpolicy.models.fitters.particles`, whose expectations are exact.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from offpolicy.simulation.rollouts import draw
 from offpolicy_paper import splits
 
 RUNS = 5000
-#: As in the paper's other figures: its section 6.1 names them once, for all domains.
+#: The values of the paper's other figures; its section 6.1 names them once for all domains.
 ALPHAS = splits.ALPHAS
 EPISODES = 3754
-#: Roll-outs for the truth of a target, and their seed.
+#: The number of roll-outs for the truth of a target, and their seed.
 ROLLOUTS, SEED = 50_000, 1998
-#: Those of a quick reproduction, and how long its π_train is fitted.
+#: The numbers of roll-outs and of epochs of π_train in a quick reproduction.
 QUICK_ROLLOUTS, QUICK_EPOCHS = 5000, 3
-#: The estimators and what the paper calls them.
+#: The estimators and their names in the paper.
 NAMES = {"step-is": "IS", "step-wis": "WIS", "reg": "REG", "dr-bsl": "DR-bsl", "dr-v2": "DR-v2"}
 ESTIMATORS = tuple(NAMES)
 
@@ -61,12 +61,12 @@ class Donors(Domain, Protocol):
 
     @property
     def notice(self) -> str:
-        """Whose gifts these are."""
+        """The origin of the gifts."""
         ...
 
     @property
     def trajectories(self) -> pl.DataFrame:
-        """What the simulator was fitted to."""
+        """The trajectories to which the simulator was fitted."""
         ...
 
     @property
@@ -76,12 +76,12 @@ class Donors(Domain, Protocol):
 
     @property
     def evaluation_fitter(self) -> Factored:
-        """Fits the models of simulated logs."""
+        """The fitter of models to simulated logs."""
         ...
 
 
 class Truth(NamedTuple):
-    """V of each target, and its standard error."""
+    """The value V of each target, and its standard error."""
 
     values: list[float]
     errors: list[float]
@@ -89,9 +89,9 @@ class Truth(NamedTuple):
 
 @dataclass(frozen=True)
 class Donations:
-    """The experiment; `baseline` is c of DR-bsl. All that takes long, π_train and the truth, travels with it.
+    """The experiment; `baseline` is c of DR-bsl. Its slow parts, π_train and the truth, are sent to other processes.
 
-    `quick` says what is done less well than at the paper's size.
+    `quick` describes what is less precise than at the paper's size.
     """
 
     domain: Donors
@@ -104,23 +104,23 @@ class Donations:
     quick: str | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """With the truth, so that no other process computes it again."""
+        """Include the truth, so that no other process computes it again."""
         return {**self.__dict__, "truth": self.truth}
 
     @property
     def notice(self) -> str:
-        """Whose gifts these are, for the head of every output."""
+        """The origin of the gifts, which every output shows first."""
         return self.domain.notice
 
     @property
     def targets(self) -> list[Mixture]:
-        """(1-α) π_train + α π0."""
+        """The target policies (1-α) π_train + α π0."""
         behavior = self.domain.behavior
         return [Mixture(self.trained, behavior, alpha) for alpha in self.alphas]
 
     @cached_property
     def truth(self) -> Truth:
-        """V of each target in the simulator."""
+        """The value V of each target in the simulator."""
         domain, targets = self.domain, self.targets
         values = domain.model.values_of(targets, domain.horizon, discount=1.0)
         streams = np.random.SeedSequence(SEED).spawn(len(targets))
@@ -131,7 +131,7 @@ class Donations:
         return Truth([value for value, _ in found], [error for _, error in found])
 
     def settings(self) -> dict[str, Any]:
-        """All that the numbers depend on but the seed; the true values tell one π_train from another."""
+        """Return everything that the numbers depend on except the seed; the true values identify π_train."""
         return {
             "donors": self.notice,
             "domain": repr(self.domain),
@@ -145,7 +145,7 @@ class Donations:
         }
 
     def run(self, seed: np.random.SeedSequence) -> Run:
-        """Estimates by estimator and α, and the truth by α."""
+        """Return estimates by estimator and α, and the truth by α."""
         simulated, *cached = (int(n) for n in seed.generate_state(4, np.uint64))
         log = self._log(simulated)
         half = pl.col("episode") < self.episodes // 2
@@ -157,18 +157,18 @@ class Donations:
         return {"estimates": {name: found[name] for name in ESTIMATORS}, "truth": values, "truth_error": errors}
 
     def _log(self, seed: int) -> pl.DataFrame:
-        """A log of π0, with the ratios of each target."""
+        """Simulate a log of π0, with the ratios of each target."""
         log = self.domain.simulate(self.domain.behavior, self.episodes, seed)
         log = annotate(log, self.trained, columns=Columns.of(self.domain), threads=1)
         return splits.with_ratios(log, self.alphas, "ratio ")
 
     def _values(self, log: pl.DataFrame, seed: int) -> list[ParticleValues]:
-        """Of each target, by a model of this log; `seed` draws the particles."""
+        """Return the values of each target by a model of this log; `seed` draws the particles."""
         model = replace(self.domain.evaluation_fitter, seed=seed).fit(log, self.domain)
         return model.values_of(self.targets, self.domain.horizon, discount=1.0)
 
     def _scored(self, log: pl.DataFrame, values: Sequence[ParticleValues]) -> pl.DataFrame:
-        """The log with R̂, which is the same for all targets, and in every row V̂(s_1), the same for all episodes."""
+        """Add R̂, which is the same for all targets, and in every row V̂(s_1), which is the same for all episodes."""
         log = annotate(
             log, model=values[0], columns=Columns.of(self.domain), into=PolicyColumns(r_hat="r_hat"), threads=1
         )
@@ -186,17 +186,17 @@ class Donations:
 
 
 def experiment(**options: Any) -> Donations:
-    """The experiment at the paper's size; options are those of the domain, such as `path`.
+    """Make the experiment at the paper's size; options are those of the domain, such as `path`.
 
-    The paper gives no c for DR-bsl: it is the mean gift a campaign of the original trajectories, as rough a guess of
-    the reward a step as the paper's own for Sailing.
+    The paper gives no c for DR-bsl. Here it is the mean gift per campaign of the original trajectories, which is as
+    rough a guess of the reward per step as the paper's own for Sailing.
     """
     domain = cast(Donors, plugins.domain("kdd98", **options))
     return Donations(domain, domain_policy(domain, "trained"), _mean_gift(domain))
 
 
 def quick_experiment(**options: Any) -> Donations:
-    """The experiment without its long preparation: a π_train that learned less, and a rougher truth of it."""
+    """Make the experiment without its long preparation, with a shorter fit of π_train and a less precise truth."""
     domain = cast(Donors, plugins.domain("kdd98", **options))
     trained = Recurrent(epochs=QUICK_EPOCHS).fit(domain.trajectories, domain).optimal_policy()
     less = (
@@ -213,7 +213,7 @@ def _mean_gift(domain: Donors) -> float:
 def true_value(
     domain: Donors, policy: Policy, additive: Sequence[Additive], rollouts: int, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """V(π) and its standard error; `additive` is L of steps 0, 1, …, and 0 after the last."""
+    """Return V(π) and its standard error; `additive` is L of steps 0, 1, …, and 0 after the last."""
     model, states = domain.model, domain.reset(rollouts, rng)
     total = additive[0].of(model.marginals.numbers(states))
     for t in range(domain.horizon):
@@ -225,7 +225,7 @@ def true_value(
 
 
 def numbers(experiment: Donations, runs: Sequence[Run]) -> pl.DataFrame:
-    """The summary of the relative errors by estimator and α."""
+    """Return the summary of the relative errors by estimator and α."""
     truths, truth_errors = (np.array([run[key] for run in runs]) for key in ("truth", "truth_error"))
     rows = []
     for name in ESTIMATORS:
@@ -237,7 +237,7 @@ def numbers(experiment: Donations, runs: Sequence[Run]) -> pl.DataFrame:
 
 
 def claims(experiment: Donations, runs: Sequence[Run]) -> list[Claim]:
-    """What the paper says of its Fig. 3."""
+    """Return the paper's claims about Fig. 3."""
     truths = np.array([run["truth"] for run in runs])
     errors = {name: np.array([run["estimates"][name] for run in runs]) - truths for name in ESTIMATORS}
 

@@ -1,7 +1,7 @@
 """Fig. 1 of Jiang & Li (2016): errors of IS, WIS, REG, DR and DR-bsl on Mountain Car, over |D_test|, for four targets.
 
 Sizes are the paper's. The truth of a target is a mean of roll-outs from starts spread evenly over the state space (one
-in each cell of a grid), which leaves little of the variance of the start.
+in each cell of a grid), which removes most of the variance of the start.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from offpolicy_paper.errors import Errors
 from offpolicy_paper.split_claims import RIVALS, baseline, best_split, ends
 from offpolicy_paper.splits import ALPHAS, Splits
 
-#: π(a|s) of states, the numbers of the starts that they come from, and their step.
+#: Maps states, the numbers of the starts that they come from, and their step to π(a|s).
 Probabilities = Callable[[States, NDArray[np.int64], int], Floats]
 
 SIZES = (10, 100, 1000, 2000, 3000, 4000, 4900, 4990)
 RUNS = 4000
-#: Starts a side; their square is the number of roll-outs a target.
+#: The number of starts per axis of the state space; its square is the number of roll-outs per target.
 SIDE = 80
 
 
 def experiment(**options: Any) -> Splits:
-    """The experiment, in the domain with these options; `substeps` is 4 as in the paper's text unless given."""
+    """Make the experiment in the domain with these options; `substeps` is 4 by default, as in the paper's text."""
     domain: Any = plugins.domain("mountain-car", **options)
     fitter = plugins.fitter("tabular")
     return Splits("mountain-car", domain, fitter, true_value, 2000, SIZES, 5000, baseline=-1.0)
 
 
 def true_value(domain: Any, policy: Policy, seed: np.random.SeedSequence) -> tuple[float, float]:
-    """V(π) and its standard error, by stratified starts."""
+    """Return V(π) and its standard error, by stratified starts."""
     rng = np.random.default_rng(seed)
     starts = spread_starts(domain, SIDE, rng)
     returns = rolled(domain, starts, lambda states, _, t: policy.probabilities(states, t), rng).reshape(SIDE, SIDE)
-    # Neighbouring cells have nearly the same mean: half their squared difference is nearly the variance within.
+    # Neighbouring cells have nearly the same mean, so half their squared difference is nearly the variance in a cell.
     spread = np.square(np.diff(returns, axis=0)).mean() / 2
     return float(returns.mean()), float(np.sqrt(spread / returns.size))
 
 
 def spread_starts(domain: Any, side: int, rng: np.random.Generator) -> States:
-    """A first state in each cell of a grid."""
+    """Draw one first state in each cell of a grid."""
     corner = np.stack(np.meshgrid(np.arange(side), np.arange(side), indexing="ij"), axis=-1).reshape(-1, 2)
     low, high = np.array(domain.start_range).T
     states: States = low + (corner + rng.random(corner.shape)) / side * (high - low)
@@ -55,7 +55,7 @@ def spread_starts(domain: Any, side: int, rng: np.random.Generator) -> States:
 
 
 def rolled(domain: Any, states: States, probabilities: Probabilities, rng: np.random.Generator) -> Floats:
-    """The discounted return from each start."""
+    """Return the discounted return from each start."""
     running, total, weight = np.arange(len(states)), np.zeros(len(states)), 1.0
     for t in range(domain.horizon):
         actions = draw(probabilities(states, running, t), rng)
@@ -66,7 +66,7 @@ def rolled(domain: Any, states: States, probabilities: Probabilities, rng: np.ra
 
 
 def claims(errors: Errors) -> list[Claim]:
-    """What the paper says of Fig. 1."""
+    """Return the paper's claims about Fig. 1."""
     every_alpha = [(alpha, rival) for alpha in ALPHAS for rival in RIVALS]
     return [
         *ends(errors),

@@ -1,21 +1,21 @@
-"""Fig. 4 of Jiang & Li (2016): what safe policy improvement gains in Mountain Car, with IS and with DR.
+"""Fig. 4 of Jiang & Li (2016): the gain of safe policy improvement in Mountain Car, with IS and with DR.
 
-For |D_train|/|D| of .2 to .8 the policy that is optimal in the model of D_train is mixed with π0 at rates 0 to .9; each
-mixture is scored V − Cσ on the rest of D, with Q̂ from D_train, and the best is recommended if its score is above V(π0),
-the mean return of D. A second panel has the worst policy of the model instead of the best. As in `op.improve`, a
+For |D_train|/|D| of .2 to .8 the policy that is optimal in the model of D_train is mixed with π0 at rates 0 to .9. Each
+mixture gets the score V − Cσ on the rest of D, with Q̂ from D_train, and the best is recommended if its score is above
+V(π0), the mean return of D. A second panel has the worst policy of the model instead of the best. As in `op.improve`, a
 candidate without a standard error, or without any weight at some step, has no score.
 
     gain = V(recommended) − V(π0)
 
-Beside the paper's rule, `value`, every run shows the paired rule of `op.improve`, `difference`: the same candidates are
-scored D̄ − Cσ_D, where D_i = X_i − G_i is the value of trajectory i less its return, and the best is recommended if its
-score is above 0. The error of the mean return of D, which the paper's rule leaves out, is in σ_D.
+Besides the paper's rule, `value`, every run also applies the paired rule of `op.improve`, `difference`: the same
+candidates get the score D̄ − Cσ_D, where D_i = X_i − G_i is the value of trajectory i less its return, and the best is
+recommended if its score is above 0. σ_D includes the error of the mean return of D, which the paper's rule leaves out.
 
-A reward of -1 a step makes IS flatter a policy whose weights vanish: costs that nobody is seen to pay look spared. With
-rewards counted from the lowest, r − R_min ≥ 0, they look missed instead. IS of these is DR-bsl with c = R_min, but for
-a constant: the second reading of the paper's IS here.
+With a reward of -1 per step, IS overestimates a policy whose weights vanish, because steps without weight seem to cost
+nothing. With rewards r − R_min ≥ 0 it underestimates such a policy. IS of these rewards is DR-bsl with c = R_min up to
+a constant, and serves here as a second reading of the paper's IS.
 
-The paper gives neither the sizes of D, nor C, nor the number of runs: SIZES, CAUTIONS and RUNS are ours.
+The paper gives neither the sizes of D, nor C, nor the number of runs; SIZES, CAUTIONS and RUNS are our choices.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
 CAUTIONS = (0.0, 1.0, 2.0)
 RUNS = 1000
 ESTIMATORS = ("step-is", "dr-bsl", "dr")
-#: Is π_train the best policy of its model, or the worst?
+#: Whether π_train is the best policy of its model (True) or the worst, by panel.
 PANELS: Mapping[str, bool] = {"maximize": True, "minimize": False}
-#: The paper's, and the paired one.
+#: The paper's rule and the paired rule.
 RULES = ("value", "difference")
-#: Starts a side, for the value of a recommended policy; what chance adds averages out over runs.
+#: The number of starts per axis for the value of a recommended policy; its random error averages out over runs.
 SIDE = 40
-#: Gains that differ by less are as good: about 1% of V(π0).
+#: Gains that differ by less, about 1% of V(π0), count as equally good.
 MARGIN = 0.5
 
-#: A panel, an estimator, and the numbers of a caution and of a size.
+#: A panel, an estimator, and the indices of a caution and of a size.
 Place = tuple[str, str, int, int]
 
 
@@ -74,7 +74,7 @@ class SafeImprovement:
     name: str = "safe-improvement"
 
     def settings(self) -> dict[str, Any]:
-        """All that the numbers depend on but the seed."""
+        """Return everything that the numbers depend on except the seed."""
         return {
             "domain": repr(self.domain),
             "fitter": repr(self.fitter),
@@ -88,7 +88,7 @@ class SafeImprovement:
         }
 
     def run(self, seed: np.random.SeedSequence) -> dict[str, Any]:
-        """Gains by rule, panel, estimator, C and |D|, and which candidate was recommended: its split and α, or none."""
+        """Return gains by rule, panel, estimator, C and |D|, and the recommended candidate's split and α, or None."""
         logged, *rolled = seed.spawn(1 + len(RULES))
         behavior = self.domain.behavior
         log = self.domain.simulate(behavior, self.sizes[-1], int(logged.generate_state(1, np.uint64)[0]))
@@ -119,7 +119,7 @@ class SafeImprovement:
         return {"gains": gains, "chosen": chosen}
 
     def _nothing(self, kept: Any) -> dict[str, Any]:
-        """What is said where π0 stays, by panel, estimator, C and |D|."""
+        """Return the entries for recommending π0 everywhere, by panel, estimator, C and |D|."""
         return {
             panel: {name: [[kept for _ in self.sizes] for _ in CAUTIONS] for name in ESTIMATORS} for panel in PANELS
         }
@@ -127,7 +127,7 @@ class SafeImprovement:
     def _candidates(
         self, data: pl.DataFrame, size: int
     ) -> tuple[dict[str, list[Policy]], dict[tuple[str, str, str], tuple[Floats, Floats]]]:
-        """The candidates of each panel, split after split, and by rule what is scored, with its standard errors."""
+        """Return the candidates of each panel by split, and for each rule their values or differences with errors."""
         policies: dict[str, list[Policy]] = {panel: [] for panel in PANELS}
         parts: dict[tuple[str, str, str], list[Floats]] = {key: [] for key in product(RULES, PANELS, ESTIMATORS)}
         for fraction in SPLITS:
@@ -170,12 +170,12 @@ class SafeImprovement:
 
 
 def _scored(ev: Evaluation, rule: str, policy: str, estimator: str) -> Estimate | Difference:
-    """What a rule scores: the value of a policy, or its difference from the mean return."""
+    """Return the estimate that a rule scores: a policy's value, or its difference from the mean return."""
     return ev[policy, estimator] if rule == "value" else ev.difference(policy, estimator=estimator)
 
 
 def true_values(domain: Any, policies: Sequence[Policy], seed: np.random.SeedSequence) -> dict[int, float]:
-    """V of policies over the domain's cells, by `id`, each found once; all are rolled out together."""
+    """Return V of policies over the domain's cells, by `id`; each is rolled out once, and all together."""
     different = list({id(policy): policy for policy in policies}.values())
     tables = np.stack([_table(policy, domain) for policy in different])
     rng = np.random.default_rng(seed)
@@ -198,7 +198,7 @@ def _table(policy: Policy, domain: Any) -> Floats:
 
 
 def experiment(**options: Any) -> SafeImprovement:
-    """The experiment, in the domain with these options."""
+    """Make the experiment in the domain with these options."""
     domain: Any = plugins.domain("mountain-car", **options)
     return SafeImprovement(domain, plugins.fitter("tabular"))
 
@@ -207,7 +207,7 @@ class Gains:
     """The gains of all runs."""
 
     def __init__(self, experiment: SafeImprovement, runs: Sequence[Run]) -> None:
-        """Reads the runs."""
+        """Read the runs."""
         self.sizes = tuple(experiment.sizes)
         series = [
             (rule, panel, estimator, c, caution)
@@ -228,17 +228,17 @@ class Gains:
     def __call__(
         self, panel: str, estimator: str, caution: float, size: int | None = None, rule: str = "value"
     ) -> Floats:
-        """Of each run: at a size, or the mean over all sizes."""
+        """Return the gain of each run, at one size or averaged over all sizes."""
         gains = self._by[rule, panel, estimator, caution]
         return gains.mean(axis=1) if size is None else gains[:, self.sizes.index(size)]
 
     def apart(self, panel: str, estimator: str, caution: float) -> Floats:
-        """How far from π0 the recommended policy is: its share of π_train, 1 - α, or 0; the mean over all sizes."""
+        """Return the share 1 - α of π_train in each run's recommended policy (0 for π0), averaged over sizes."""
         shares: Floats = self._apart["value", panel, estimator, caution].mean(axis=1)
         return shares
 
     def numbers(self) -> pl.DataFrame:
-        """A row for each point of the figure."""
+        """Return one row per point of the figure."""
         rows = []
         for (rule, panel, estimator, caution), gains in self._by.items():
             kept = (self._apart[rule, panel, estimator, caution] == 0).mean(axis=0)
@@ -260,12 +260,12 @@ class Gains:
 
 
 def _share(chosen: list[float] | None) -> float:
-    """The share of π_train in what was recommended."""
+    """Return the share of π_train in the recommended policy."""
     return 0.0 if chosen is None else 1 - chosen[1]
 
 
 def claims(gains: Gains) -> list[Claim]:
-    """What the paper says of Fig. 4, with both readings of its IS, and of the paired rule beside the paper's.
+    """Return the paper's claims about Fig. 4 with both readings of its IS, and claims about the paired rule.
 
     Gains are means over all |D| unless a claim names one.
     """
@@ -301,7 +301,10 @@ def _claims(gains: Gains, rival: str) -> list[Claim]:
 
 
 def _paired_claims(gains: Gains) -> list[Claim]:
-    """Of the paired rule beside the paper's; in `op.improve` step-is is `dr-bsl` where rewards are costs."""
+    """Return claims that compare the paired rule with the paper's.
+
+    IS is `dr-bsl` here, because `op.improve` uses it in place of step-is if rewards are costs.
+    """
     names = ("gain of the paired rule", "of the paper's")
 
     def both(panel: str, estimator: str, caution: float) -> tuple[Floats, Floats]:

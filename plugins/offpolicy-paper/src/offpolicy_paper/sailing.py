@@ -1,7 +1,7 @@
 """Fig. 2 of Jiang & Li (2016): the comparison of Fig. 1 on Sailing, with a kernel-based model.
 
-Sizes are the paper's. What it says of Fig. 1 it says of Fig. 2 too, but for two exceptions. The truth of a target is
-exact: dynamic programming over all states.
+Sizes are the paper's. The paper makes the same claims about Fig. 2 as about Fig. 1, with two exceptions. The truth of a
+target is exact, by dynamic programming over all states.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from offpolicy_paper.splits import ALPHAS, Splits
 
 SIZES = (5, 50, 500, 1000, 1500, 2000, 2450, 2495)
 RUNS = 4000
-#: Targets for which WIS is level with DR: the 2nd and 3rd graph.
+#: The α of targets for which WIS is as good as DR, the second and third graph.
 LEVEL = (0.25, 0.5)
 
 
 def experiment(**options: Any) -> Splits:
-    """The experiment, in the domain with these options."""
+    """Make the experiment in the domain with these options."""
     domain: Any = plugins.domain("sailing", **options)
     baseline = domain.reward_range[0] / 2
     return Splits("sailing", domain, plugins.fitter("kernel"), true_value, 1000, SIZES, 2500, baseline)
 
 
 def true_value(domain: Any, policy: Policy, seed: np.random.SeedSequence) -> tuple[float, float]:
-    """V(π), without error."""
+    """Return V(π) and its error 0."""
     return float(domain.value(policy)), 0.0
 
 
 def claims(errors: Errors) -> list[Claim]:
-    """What the paper says of Fig. 2: that it is like Fig. 1, and where it is not."""
+    """Return the paper's claims about Fig. 2: that it is like Fig. 1, and the exceptions."""
     split = errors.total * 3 // 5
     others = [("step-is", errors.total), ("step-wis", errors.total), ("dr-bsl", errors.total)]
     others += [("reg", size) for size in errors.sizes]

@@ -1,4 +1,4 @@
-"""What the paper says of errors over |D_test|, Jiang & Li (2016), 6.1: of Fig. 1, and of Fig. 2 where it is similar."""
+"""Claims of Jiang & Li (2016), 6.1, about errors over |D_test|, for Fig. 1 and, where it is similar, Fig. 2."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from offpolicy.experiments.claims import Claim, better, every
 from offpolicy_paper.errors import Errors
 from offpolicy_paper.splits import ALPHAS
 
-#: What DR and DR-bsl are compared with.
+#: The estimators with which DR and DR-bsl are compared.
 RIVALS = ("step-is", "step-wis")
 
 
 def ends(errors: Errors) -> list[Claim]:
-    """How each curve goes as |D_test| grows: down, up, or down and up again."""
+    """Claim whether each curve falls, rises, or falls and rises again as |D_test| grows."""
     return [
         every("IS and WIS get better as |D_test| increases", [_grows(errors, name) for name in RIVALS]),
         every("REG gets worse as D_reg shrinks, for every α", [_regression(errors, alpha) for alpha in ALPHAS]),
@@ -23,12 +23,12 @@ def ends(errors: Errors) -> list[Claim]:
 
 
 def best_split(text: str, errors: Errors, rivals: Iterable[tuple[float, str]]) -> Claim:
-    """DR at its best split beats a rival that has all the data, for all these α and rivals."""
+    """Claim that DR at its best split beats a rival with all the data, for all these α and rivals."""
     return every(text, [_best_split(errors, alpha, rival) for alpha, rival in rivals])
 
 
 def baseline(errors: Errors) -> list[Claim]:
-    """DR-bsl against IS and WIS, at every |D_test| and α."""
+    """Compare DR-bsl with IS and WIS at every |D_test| and α."""
     found = []
     for rival in RIVALS:
         parts = [
@@ -59,7 +59,7 @@ def _regression(errors: Errors, alpha: float) -> Claim:
 
 
 def _between(errors: Errors, alpha: float) -> Claim:
-    """The best size between the ends against both of them, so that an end may win."""
+    """Compare the best size between the ends with both ends, either of which may win."""
     size = errors.best_size("dr", alpha, errors.sizes[1:-1])
     ends = [
         better(str(end), errors.rest("dr", size, alpha), errors.rest("dr", end, alpha), (f"DR at {size}", f"at {end}"))

@@ -1,10 +1,11 @@
-"""One run of the paper's comparison, Jiang & Li (2016), 6.1: how far each estimator is from the truth, over |D_test|.
+"""One run of the comparison in Jiang & Li (2016), 6.1: the error of each estimator over |D_test|.
 
-D_eval is split: the first |D_test| episodes are evaluated, the others fit the model of REG and DR. For each α the
-target is (1-α) π_train + α π0, with π_train from data of its own. 2-fold DR fits on each half and evaluates the other.
+D_eval is split: the first |D_test| episodes are evaluated, and the model of REG and DR is fitted to the others. For
+each α the target is (1-α) π_train + α π0, with π_train from separate data. 2-fold DR fits on each half and evaluates
+the other.
 
-REG is the mean of V̂(s_1) over the first states of the episodes that its model was fitted to. Estimates are cropped to
-the possible returns, those of the two halves of 2-fold DR each for itself.
+REG is the mean of V̂(s_1) over the first states of the episodes to which its model was fitted. Estimates are cropped to
+the range of possible returns; those of the two halves of 2-fold DR are cropped separately.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from offpolicy.protocols import Domain, ModelFitter, Policy
 
 ALPHAS = (0.0, 0.25, 0.5, 0.75)
 ESTIMATORS = ("step-is", "step-wis", "dr", "dr-bsl")
-#: Those of them that need no data for a model.
+#: The estimators that need no model.
 MODEL_FREE = ("step-is", "step-wis", "dr-bsl")
 #: The columns of ρ_t, by α.
 RATIOS = [PolicyColumns(ratio=f"{alpha}") for alpha in ALPHAS]
@@ -46,7 +47,7 @@ class Splits:
     baseline: float
 
     def settings(self) -> dict[str, Any]:
-        """All that the numbers depend on but the seed."""
+        """Return everything that the numbers depend on except the seed."""
         return {
             "domain": repr(self.domain),
             "fitter": repr(self.fitter),
@@ -58,7 +59,7 @@ class Splits:
         }
 
     def run(self, seed: np.random.SeedSequence) -> dict[str, Any]:
-        """Estimates by estimator, size and α, and the truth by α."""
+        """Return estimates by estimator, size and α, and the truth by α."""
         trained, evaluated, rolled = seed.spawn(3)
         domain, behavior = self.domain, self.domain.behavior
         best = self.fitter.fit(self._log(self.train, trained), domain).optimal_policy()
@@ -91,7 +92,7 @@ class Splits:
     def _estimates(
         self, test: pl.DataFrame, rest: pl.DataFrame, targets: Sequence[Policy], estimators: Sequence[str]
     ) -> tuple[dict[str, list[float]], list[float]]:
-        """Of each target: what the estimators say on `test` with the model of `rest`, and what the model says alone."""
+        """Return, for each target, the estimates on `test` with the model of `rest`, and those of the model alone."""
         sides = Sides(rest, test, self.domain, threads=1)
         values = sides.values(sides.fit(self.fitter), targets)
         columns = [replace(ratio, q_hat=f"q {ratio.ratio}", v_hat=f"v {ratio.ratio}") for ratio in RATIOS]
@@ -103,7 +104,7 @@ class Splits:
     def _cropped(
         self, log: pl.DataFrame, columns: Sequence[PolicyColumns], estimators: Sequence[str]
     ) -> dict[str, list[float]]:
-        """By estimator and α."""
+        """Return cropped estimates by estimator and α."""
         policies = dict(zip(map(str, ALPHAS), columns, strict=True))
         settings: dict[str, Any] = {"discount": self.domain.discount, "horizon": self.domain.horizon}
         settings |= {"baseline": self.baseline, "threads": 1, "passes": 1}
@@ -111,13 +112,13 @@ class Splits:
         return {name: [self._crop(found[policy, name]) for policy in policies] for name in estimators}
 
     def _crop(self, value: float) -> float:
-        """Into the range of possible returns, as the paper does."""
+        """Crop a value to the range of possible returns, as the paper does."""
         total = sum(self.domain.discount**t for t in range(self.domain.horizon))
         low, high = (bound * total for bound in self.domain.reward_range)
         return min(max(value, low), high)
 
 
 def with_ratios(log: pl.DataFrame, alphas: Sequence[float], prefix: str = "") -> pl.DataFrame:
-    """The log with ρ_t of (1-α)π + απ0 in a column for each α, named by it; `target_prob` is that of π."""
+    """Add ρ_t of (1-α)π + απ0 in one column per α, named by it; `target_prob` is that of π."""
     rho = pl.col("target_prob") / pl.col("behavior_prob")
     return log.with_columns(mixed(alpha, rho).alias(f"{prefix}{alpha}") for alpha in alphas)

@@ -1,4 +1,4 @@
-"""What `offpolicy reproduce` needs to know of each experiment: its size, and how its runs are read and drawn."""
+"""Studies for `offpolicy reproduce`: the size of each experiment, and functions that read and draw its runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAPER = "Jiang & Li (2016)"
 
 
 def mountain_car_study() -> Study:
-    """Return what is known of Fig. 1."""
+    """Return the study of Fig. 1."""
     return Study(
         source=f"{PAPER}, Fig. 1",
         domain="mountain-car",
@@ -32,7 +32,7 @@ def mountain_car_study() -> Study:
 
 
 def sailing_study() -> Study:
-    """Return what is known of Fig. 2."""
+    """Return the study of Fig. 2."""
     return Study(
         source=f"{PAPER}, Fig. 2",
         domain="sailing",
@@ -45,7 +45,7 @@ def sailing_study() -> Study:
 
 
 def kdd98_study() -> Study:
-    """Return what is known of Fig. 3."""
+    """Return the study of Fig. 3."""
     return Study(
         source=f"{PAPER}, Fig. 3",
         domain="kdd98",
@@ -60,7 +60,7 @@ def kdd98_study() -> Study:
 
 
 def safe_improvement_study() -> Study:
-    """Return what is known of Fig. 4."""
+    """Return the study of Fig. 4."""
     return Study(
         source=f"{PAPER}, Fig. 4",
         domain="mountain-car",

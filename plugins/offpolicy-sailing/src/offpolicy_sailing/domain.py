@@ -1,6 +1,6 @@
-"""The Sailing domain: reach the far corner of a lake at the least cost while the wind turns.
+"""The Sailing domain: a boat reaches the far corner of a lake at the least cost while the wind turns.
 
-A state is (x, y, previous heading, wind) and an action the next heading; `wind.py` has the cost of a step. Headings
+A state is (x, y, previous heading, wind), and an action is the next heading; `wind.py` has the cost of a step. Headings
 against the wind or off the lake are forbidden. The corner (size-1, size-1) ends the episode.
 """
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sailing(Domain):
-    """The lake; what Jiang & Li (2016) leave open is a parameter, with our choice as its default.
+    """The domain, with a parameter for each choice that Jiang & Li (2016) leave open.
 
-    `start`: "uniform" over the lake but its goal, or "corner", which is (0, 0); heading and wind are uniform. `wind`:
-    whether the number of a wind is the direction that it blows "toward" or comes "from".
+    `start` is "uniform" over the lake except its goal, or "corner", which is (0, 0); heading and wind are uniform.
+    `wind` tells whether the number of a wind is the direction that it blows "toward" or comes "from".
 
     >>> from offpolicy_sailing import Sailing
     >>> log = Sailing(start="corner").simulate(Sailing().behavior, n=2, seed=1)
@@ -52,7 +52,7 @@ class Sailing(Domain):
     reward_range = (-WORST, 0.0)
 
     def __post_init__(self) -> None:
-        """Refuses choices that there are not."""
+        """Raise an error for invalid parameters."""
         for name, choices in (("start", ("uniform", "corner")), ("wind", ("toward", "from"))):
             if getattr(self, name) not in choices:
                 raise UsageError(f"{name} must be {' or '.join(map(repr, choices))}, not {getattr(self, name)!r}")
@@ -62,30 +62,30 @@ class Sailing(Domain):
 
     @property
     def grid(self) -> Grid:
-        """All states; directions go round."""
+        """The grid of all states, in which directions are circular."""
         return Grid((self.size, self.size, DIRECTIONS, DIRECTIONS), circular=(False, False, True, True))
 
     @property
     def behavior(self) -> Policy:
-        """Any legal heading, with equal probability."""
+        """The behaviour policy, which takes all legal headings with equal probability."""
         return Uniform(self.actions, self.legal)
 
     @property
     def policies(self) -> Mapping[str, Callable[[], Policy]]:
-        """`optimal`: the best stationary policy at this discount, by exact dynamic programming."""
+        """One policy, `optimal`, the best stationary policy at this discount by exact dynamic programming."""
         from offpolicy_sailing.exact import Exact
 
         return {"optimal": lambda: Exact(self).optimal_policy(self.discount)}
 
     def value(self, policy: Policy) -> float:
-        """V of a policy over this horizon, by exact dynamic programming."""
+        """Return V of a policy over this horizon, by exact dynamic programming."""
         from offpolicy_sailing.exact import Exact
 
         exact = Exact(self)
         return float(exact.start @ exact.values(policy, self.horizon, self.discount)[-1])
 
     def legal(self, states: States) -> NDArray[np.bool_]:
-        """Neither against the wind nor off the lake."""
+        """Return the legal headings, which are neither against the wind nor off the lake."""
         place = states[:, :2].astype(np.intp)
         on_lake = np.all((place >= 0) & (place < self.size), axis=1, keepdims=True)
         x, y = np.where(on_lake, place, 0).T
@@ -93,7 +93,7 @@ class Sailing(Domain):
         return legal
 
     def reset(self, n: int, rng: np.random.Generator) -> States:
-        """First states."""
+        """Draw first states."""
         place = rng.integers(self.size**2 - 1, size=n) if self.start == "uniform" else np.zeros(n, dtype=np.int64)
         directions = rng.integers(DIRECTIONS, size=(n, 2))
         return np.column_stack([*np.divmod(place, self.size), directions]).astype(np.int32)
@@ -101,7 +101,7 @@ class Sailing(Domain):
     def step(
         self, states: States, actions: Actions, rng: np.random.Generator
     ) -> tuple[States, Floats, NDArray[np.bool_]]:
-        """One move; then the wind turns."""
+        """Make one move, after which the wind turns."""
         forbidden = ~self.legal(states)[np.arange(len(states)), actions]
         if forbidden.any():
             row = int(np.argmax(forbidden))
@@ -117,25 +117,25 @@ class Sailing(Domain):
         return following, -cost(states[:, 2], self.toward(states), actions), self.at_goal(following)
 
     def at_goal(self, states: States) -> NDArray[np.bool_]:
-        """Which have arrived."""
+        """Return which states are at the goal."""
         arrived: NDArray[np.bool_] = (states[:, :2] == self.size - 1).all(axis=1)
         return arrived
 
     def plot(self, log: pl.DataFrame, episode: Any) -> alt.LayerChart | alt.FacetChart:
-        """The route of one episode, with the wind at every step."""
+        """Draw the route of one episode, with the wind at every step."""
         from offpolicy_sailing.picture import route
 
         return route(self, log, episode)
 
     def toward(self, states: States) -> NDArray[Any]:
-        """The direction that the wind blows toward."""
+        """Return the direction that the wind blows toward."""
         numbers: NDArray[Any] = states[:, 3]
         return numbers if self.wind == "toward" else (numbers + AGAINST) % DIRECTIONS
 
 
 @lru_cache
 def _legal(size: int) -> NDArray[np.bool_]:
-    """By x, y, the direction that the wind blows toward, and heading."""
+    """Return the legal headings by x, y, the direction that the wind blows toward, and heading."""
     place, direction = np.arange(size)[:, None], np.arange(DIRECTIONS)
     on_lake = [(place + step >= 0) & (place + step < size) for step in (DX, DY)]
     with_wind = angle(direction, direction[:, None]) < AGAINST

@@ -1,9 +1,9 @@
-"""The whole domain as arrays, and what dynamic programming says of it without any error but rounding.
+"""The whole domain as arrays, and dynamic programming on them, which is exact up to rounding.
 
     Q(s,a) = -cost(s,a) + γ Σ_w P(w | wind of s) V(place after a, heading a, wind w),    V = 0 at the goal
 
-A move fixes the next place and heading, so only the wind is random: a backup is one product with the 8 × 8 matrix of
-its turns.
+A move determines the next place and heading, and only the wind is random. A backup is therefore one product with the
+8 × 8 matrix of its turns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from offpolicy_sailing.wind import DIRECTIONS, DX, DY, TURNS, cost
 if TYPE_CHECKING:
     from offpolicy_sailing.domain import Sailing
 
-#: Sweeps of value iteration before it is given up; the goal is reached long before.
+#: The largest number of sweeps of value iteration, which converges long before.
 SWEEPS = 10_000
 
 
@@ -37,7 +37,7 @@ class Exact:
     """
 
     def __init__(self, domain: Sailing) -> None:
-        """Lays out the arrays."""
+        """Compute the arrays."""
         self.domain, self.grid = domain, domain.grid
         self.states = np.stack(np.unravel_index(np.arange(self.grid.cells), self.grid.size), axis=1)
         self.legal = domain.legal(self.states)
@@ -46,14 +46,14 @@ class Exact:
         toward = domain.toward(self.states)[:, None]
         self.rewards: Floats = np.where(self.legal, -cost(heading, toward, headings), 0.0)
         place = np.where(self.legal, (x + DX) * domain.size + y + DY, 0)
-        #: Which place and heading follow: the next states are this row of (places · headings, winds).
+        #: The next place and heading, as a row of an array (places · headings, winds) over next states.
         self.following: NDArray[np.int64] = place * DIRECTIONS + headings
         self.goal = domain.at_goal(self.states)
         first = ~self.goal if domain.start == "uniform" else (self.states[:, :2] == 0).all(axis=1)
         self.start: Floats = first / first.sum()
 
     def backup(self, values: Floats, discount: float) -> Floats:
-        """Q of all (s, a), given V of the next states; what is forbidden has -∞ and the goal 0."""
+        """Return Q of all (s, a), given V of the next states; illegal actions have -∞, and the goal has 0."""
         expected = np.where(self.goal, 0.0, values).reshape(-1, DIRECTIONS) @ TURNS.T
         q = self.rewards + discount * expected[self.following, self.states[:, 3:]]
         q = np.where(self.legal, q, -np.inf)
@@ -61,7 +61,7 @@ class Exact:
         return q
 
     def values(self, policy: Policy, horizon: int, discount: float) -> Floats:
-        """V^0, …, V^horizon of a policy: (horizon + 1, n), by remaining steps."""
+        """Return V^0, …, V^horizon of a policy by remaining steps, (horizon + 1, n)."""
         found = np.zeros((horizon + 1, self.grid.cells))
         allowed = self.legal & ~self.goal[:, None]
         pi = _by_action(np.where(allowed, table_at(policy, self.states, horizon), 0.0))
@@ -76,7 +76,7 @@ class Exact:
         return found
 
     def optimal_values(self, discount: float) -> Floats:
-        """The fixed point V = max_a Q, reached when no value changes in any bit."""
+        """Return the fixed point V = max_a Q; iteration stops when no value changes in any bit."""
         values = np.zeros(self.grid.cells)
         for _ in range(SWEEPS):
             better = self.backup(values, discount).max(axis=1)
@@ -86,12 +86,12 @@ class Exact:
         return values
 
     def optimal_policy(self, discount: float) -> TabularPolicy:
-        """The best stationary policy; of equal headings the first."""
+        """Return the best stationary policy; of equal headings the first is taken."""
         best = self.backup(self.optimal_values(discount), discount)
         best = np.where(self.legal, best, -np.inf).argmax(axis=1)
         return TabularPolicy(np.eye(DIRECTIONS)[best], self.grid)
 
 
 def _by_action(table: NDArray[Any]) -> NDArray[Any]:
-    """(…, n, actions) as (…, actions, n), where sums over actions run along the states."""
+    """Return a table (…, n, actions) as (…, actions, n), in which sums over actions run along the states."""
     return np.ascontiguousarray(table.swapaxes(-1, -2))

@@ -1,4 +1,4 @@
-"""What this package brings to `offpolicy`."""
+"""The hooks of this package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from offpolicy.protocols import Domain
 
 @hookimpl
 def offpolicy_domains() -> Mapping[str, Callable[..., Domain]]:
-    """The lake."""
+    """Return the Sailing domain."""
     from offpolicy_sailing.domain import Sailing
 
     return {"sailing": Sailing}

@@ -1,4 +1,4 @@
-"""The route of one episode over the lake: where the boat went, and where the wind blew at every step."""
+"""A picture of one episode: the boat's route over the lake, with the wind at every step."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 WATER, CELLS, INK, QUIET, START, GOAL = "#eef5fa", "#e2edf5", "#22313f", "#5b7c99", "#2a9d5c", "#d1495b"
 SIDE = 520
-#: How far a place that is passed again is moved aside, in cells, so that both ways are seen.
+#: The offset in cells of a place that is visited again, so that both visits are visible.
 ASIDE = 0.16
 
 
 def route(domain: Sailing, log: pl.DataFrame, episode: Any) -> alt.LayerChart | alt.FacetChart:
-    """The chart; needs the extra `plot`."""
+    """Draw the route; this needs the extra `plot`."""
     try:
         import altair as alt
     except ImportError:
@@ -40,7 +40,7 @@ def route(domain: Sailing, log: pl.DataFrame, episode: Any) -> alt.LayerChart | 
 
     cell = 0.94 * SIDE / (domain.size + 0.2)
     cells = alt.Chart(_places(domain.size)).mark_square(size=cell**2, color=CELLS, opacity=1).encode(**at)
-    shades = alt.Scale(scheme="plasma", domain=[0, 1.15 * max(last, 1)])  # its last yellow is too pale
+    shades = alt.Scale(scheme="plasma", domain=[0, 1.15 * max(last, 1)])  # without the palest yellow
     legend = alt.Legend(title="step", gradientLength=160, tickCount=4, format="d")
     legs = alt.Chart(steps).mark_rule(strokeWidth=4.5, strokeCap="round", opacity=0.8)
     legs = legs.encode(**at, x2="x2:Q", y2="y2:Q", color=alt.Color("step:Q", scale=shades, legend=legend), tooltip=told)
@@ -78,7 +78,7 @@ def route(domain: Sailing, log: pl.DataFrame, episode: Any) -> alt.LayerChart | 
 
 
 def _steps(domain: Sailing, log: pl.DataFrame, episode: Any) -> pl.DataFrame:
-    """One row a step: from (x, y) to (x2, y2), the wind in degrees, the cost."""
+    """Return one row per step: from (x, y) to (x2, y2), the wind in degrees, the cost."""
     rows = log.filter(pl.col("episode") == episode).sort("step")
     if rows.is_empty():
         raise OffPolicyError(f"the log has no episode {episode!r} to draw")
@@ -103,13 +103,13 @@ def _steps(domain: Sailing, log: pl.DataFrame, episode: Any) -> pl.DataFrame:
 
 
 def _apart(way: np.ndarray) -> np.ndarray:
-    """The same places, moved a little aside each time that one is passed again, on a spiral."""
+    """Return the places, with repeated visits moved slightly aside on a spiral."""
     _, place = np.unique(way, axis=0, return_inverse=True)
     visits: dict[int, int] = {}
     moved = way.astype(float)
     for i, p in enumerate(place.ravel().tolist()):
         again = visits[p] = visits.get(p, -1) + 1
-        turn = 2.4 * again  # the golden angle, in radians: no two visits on one ray
+        turn = 2.4 * again  # the golden angle in radians, so that no two visits lie on one ray
         moved[i] += ASIDE * np.sqrt(again) * np.array([np.cos(turn), np.sin(turn)])
     return moved
 

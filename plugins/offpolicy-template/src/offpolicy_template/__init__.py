@@ -1,4 +1,4 @@
-"""A machine that wears out, as a domain for `offpolicy`, a model of it, and policies that repair it in time."""
+"""An example plugin for `offpolicy`: a machine that wears out, a model of it, and policies that repair it in time."""
 
 from offpolicy_template.by_wear import ByWear
 from offpolicy_template.machine import Machine

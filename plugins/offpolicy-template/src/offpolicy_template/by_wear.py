@@ -1,8 +1,8 @@
-"""A model of the machine by counting what followed each wear and action:
+"""A model of the machine that counts what followed each wear and action:
 
     R̂(w, a) = mean reward,    P̂(w'|w, a) = share of the next wear,    Q̂_t = R̂ + γ Σ_w' P̂ V̂_{t+1},    V̂_t = Σ_a π Q̂_t
 
-The values of several policies lie in one array, so that all of them are looked up for all rows of a log at once.
+The values of several policies are in one array, so that all of them are looked up for all rows of a log at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SWEEPS = 1000
 
 @dataclass(frozen=True)
 class ByWear:
-    """Fits to a log of any size, batch by batch; a pair never seen has the lowest reward and leads back to its wear.
+    """A fitter that counts batch by batch; an unseen pair has the lowest reward and leads back to its wear.
 
     >>> import offpolicy as op
     >>> from offpolicy_template import ByWear, Machine
@@ -57,18 +57,18 @@ class ByWear:
 
 @dataclass(frozen=True, eq=False)
 class WearModel:
-    """R̂ as a (wear, actions) array, and P̂ as (wear, actions, wear); what P̂ lacks to 1 is the chance to end."""
+    """The model R̂, (wear, actions), and P̂, (wear, actions, wear); P̂ adds to 1 less the probability of the end."""
 
     r_hat: Floats
     p_hat: Floats
     domain: Setting
 
     def values(self, policy: Policy, horizon: int, discount: float) -> WearValues:
-        """The values of one policy."""
+        """Return the values of one policy."""
         return self.values_of([policy], horizon, discount)[0]
 
     def values_of(self, policies: Sequence[Policy], horizon: int, discount: float) -> list[WearValues]:
-        """Those of several policies together, backwards from the horizon."""
+        """Return the values of several policies, computed together backwards from the horizon."""
         wear = np.arange(LEVELS)[:, None]
         q = np.zeros((len(policies), horizon, *self.r_hat.shape))
         v = np.zeros((len(policies), horizon + 1, LEVELS))
@@ -79,7 +79,7 @@ class WearModel:
         return [WearValues(self.r_hat, q, v, number) for number in range(len(policies))]
 
     def optimal_policy(self, maximize: bool = True) -> TabularPolicy:
-        """The best stationary policy, or the worst, by value iteration over legal actions."""
+        """Return the best stationary policy, or the worst, by value iteration over legal actions."""
         sign, legal = 1.0 if maximize else -1.0, self.domain.legal(np.arange(LEVELS)[:, None])
         discount = min(self.domain.discount, 1 - 1 / self.domain.horizon)
         v = np.zeros(LEVELS)
@@ -91,7 +91,7 @@ class WearModel:
 
 @dataclass(frozen=True, eq=False)
 class WearValues:
-    """The values of policy `number` of those that share the tables `q` and `v`."""
+    """The values of one policy, `number` of those that share the tables `q` and `v`."""
 
     reward: Floats
     q: Floats  # policy, step, wear, action
@@ -99,22 +99,22 @@ class WearValues:
     number: int
 
     def q_hat(self, states: States, actions: Actions, step: Step) -> Floats:
-        """Q̂(s, a), n values."""
+        """Return Q̂(s, a), n values."""
         found: Floats = self.q[self.number, step, _wear(states), actions]
         return found
 
     def v_hat(self, states: States, step: Step) -> Floats:
-        """V̂(s), n values."""
+        """Return V̂(s), n values."""
         found: Floats = self.v[self.number, step, _wear(states)]
         return found
 
     def r_hat(self, states: States, actions: Actions) -> Floats:
-        """R̂(s, a), n values."""
+        """Return R̂(s, a), n values."""
         found: Floats = self.reward[_wear(states), actions]
         return found
 
     def lookup_many(self, questions: Sequence[Question], rows: LoggedRows) -> list[dict[str, Floats]]:
-        """Answer all questions, up to the first about other tables, by one look-up in each table."""
+        """Answer all questions before the first about other tables, by one look-up per table."""
         numbers = []
         for question in questions:
             if not (isinstance(question.values, WearValues) and question.values.q is self.q):

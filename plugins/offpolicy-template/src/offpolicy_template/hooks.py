@@ -1,4 +1,4 @@
-"""What this package brings; `offpolicy` imports this module when one of the names is asked for."""
+"""The hooks of this package; `offpolicy` imports this module when it looks for one of the names."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from offpolicy_template.thresholds import Thresholds
 
 @hookimpl
 def offpolicy_domains() -> Mapping[str, Callable[..., Domain]]:
-    """The machine."""
+    """Return the machine as a domain."""
     return {"machine": Machine}
 
 
 @hookimpl
 def offpolicy_model_fitters() -> Mapping[str, Callable[..., ModelFitter]]:
-    """A model that counts by wear."""
+    """Return a fitter that counts by wear."""
     return {"by-wear": ByWear}
 
 
 @hookimpl
 def offpolicy_candidate_policies() -> Mapping[str, Callable[..., Generator]]:
-    """Policies that repair it from some wear on."""
+    """Return a generator of policies that repair the machine from some wear on."""
     return {"thresholds": Thresholds}

@@ -1,7 +1,7 @@
 """A machine that wears out.
 
-Its wear is 0 (new) to 5. To run it earns 1 - wear/5 and wears it by one with probability ½; a machine of wear 5 that
-runs breaks with probability ½, which costs 2 and ends the episode. To repair it costs ½ and makes it new.
+Its wear is 0 (new) to 5. Running it earns 1 - wear/5 and increases the wear by one with probability ½. A machine of
+wear 5 that runs breaks with probability ½, which costs 2 and ends the episode. Repairing it costs ½ and makes it new.
 A new machine cannot be repaired.
 """
 
@@ -42,28 +42,28 @@ class Machine(Domain):
 
     @property
     def behavior(self) -> Policy:
-        """A coin, where there is a choice."""
+        """The behaviour policy, which takes all legal actions with equal probability."""
         return Uniform(self.actions, self.legal)
 
     @property
     def policies(self) -> Mapping[str, Policy]:
-        """More policies, by the names that the command line takes."""
+        """Further policies, by the names that the command line takes."""
         return {"careful": repair_from(3, share=0.7)}
 
     def legal(self, states: States) -> NDArray[np.bool_]:
-        """A new machine cannot be repaired."""
+        """Return which actions are legal: all but the repair of a new machine."""
         allowed = np.ones((len(states), self.actions), dtype=bool)
         allowed[:, REPAIR] = states[:, 0] > 0
         return allowed
 
     def reset(self, n: int, rng: np.random.Generator) -> States:
-        """New machines."""
+        """Return n new machines."""
         return np.zeros((n, 1), dtype=np.int64)
 
     def step(
         self, states: States, actions: Actions, rng: np.random.Generator
     ) -> tuple[States, Floats, NDArray[np.bool_]]:
-        """Runs or repairs each machine; n random numbers for n rows."""
+        """Run or repair each machine; each row has its own random number."""
         wear, runs = states[:, 0], actions == RUN
         worse = runs & (rng.random(len(states)) < 0.5)
         broken = worse & (wear == WORN_OUT)
@@ -73,7 +73,10 @@ class Machine(Domain):
 
 
 def repair_from(wear: int, share: float) -> Policy:
-    """Repairs with probability `share` from some wear on, and with 1 - share before; never a new machine."""
+    """Return a policy that repairs with probability `share` from some wear on, and with 1 - share below it.
+
+    It never repairs a new machine.
+    """
 
     def probabilities(states: States, step: Step) -> Floats:
         repairs = np.where(states[:, 0] >= wear, share, 1 - share) * (states[:, 0] > 0)

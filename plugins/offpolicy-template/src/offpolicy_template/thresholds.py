@@ -13,7 +13,7 @@ from offpolicy_template.machine import repair_from
 
 @dataclass(frozen=True)
 class Thresholds:
-    """A candidate for each threshold; they are made of no data, so that all of the log is left to evaluate them.
+    """A generator of one candidate per threshold, without data, so that the whole log is left for their evaluation.
 
     >>> from offpolicy_template import Machine, Thresholds
     >>> [candidate.name for candidate in Thresholds((2, 4)).candidates(None, Machine())]
@@ -24,6 +24,6 @@ class Thresholds:
     share: float = 0.7
 
     def candidates(self, log: Any, domain: Setting) -> Iterator[Candidate]:
-        """What to choose from."""
+        """Yield the candidates."""
         for wear in self.wear:
             yield Candidate(f"repair from {wear}", repair_from(wear, self.share))

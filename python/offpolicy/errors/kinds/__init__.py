@@ -1,7 +1,7 @@
-"""The catalogue of errors: one object for each kind, in modules by what they are about.
+"""The catalogue of errors: one object for each kind, in modules by topic.
 
-Whoever raises an error imports its kind and calls it: `raise bad_value(name="discount", expected="between 0 and 1",
-found=2)`. The page docs/reference/errors.md is made of this catalogue by tools/error_index.py.
+To raise an error, import its kind and call it: `raise bad_value(name="discount", expected="between 0 and 1", found=2)`.
+tools/error_index.py makes the page docs/reference/errors.md from this catalogue.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arguments that make no sense: of the wrong type, shape or size, not known by that name, or not to be had together."""
+"""Arguments that are not valid: of the wrong type, shape or size, with an unknown name, or in contradiction."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ bad_value = Kind(
     "bad-value",
     UsageError,
     "{name} must be {expected}, not {found}",
-    meaning="An argument has the wrong type or shape, or lies outside its range. Numbers of any library are taken "
-    "where "
-    "a number is due; True, False and texts are not.",
+    meaning="An argument has the wrong type or shape, or lies outside its range. Where a number is expected, numbers "
+    "of any library are accepted; True, False and texts are not.",
     remedy="Give {name} as the message expects it: {expected}.",
     example={"name": "discount", "expected": "between 0 and 1", "found": "2"},
 )
@@ -50,7 +49,7 @@ give_one = Kind(
     "give-one",
     UsageError,
     "give {choices}",
-    meaning="Several arguments were given that stand for the same thing, so that only one of them can count.",
+    meaning="Several arguments were given that say the same thing in different ways; only one of them can be used.",
     remedy="Leave all but one of these arguments out.",
     example={
         "choices": phrase("{one} or {other}, not both", one=words.FOLDS, other=words.TRAIN_FRACTION),
@@ -60,7 +59,7 @@ given_twice = Kind(
     "given-twice",
     UsageError,
     "Columns names {who}_prob and {who}_logprob: give one of them",
-    meaning="The log's probabilities are named both as they are and as logarithms.",
+    meaning="Both a column of probabilities and a column of their logarithms are named for the same policy.",
     remedy="Name the column of probabilities or the column of their logarithms, not both.",
     example={"who": "behavior"},
 )
@@ -68,7 +67,7 @@ nothing_given = Kind(
     "nothing-given",
     UsageError,
     "{what} names no {thing}",
-    meaning="An argument that names things is empty.",
+    meaning="An argument that must name at least one thing is empty.",
     remedy="Name at least one {thing}, or leave the argument out.",
     example={"what": "policies=", "thing": "policy"},
 )
@@ -92,7 +91,7 @@ mixture_before_its_policy = Kind(
     "mixture-before-its-policy",
     UsageError,
     "policy {name} mixes {mixed}, which must stand before it (there: {known})",
-    meaning="A mixture is made of a policy that is not there, or that comes after the mixture.",
+    meaning="A mixture refers to a policy that does not exist, or that comes after the mixture.",
     remedy="Name the policy {mixed} first, and then its mixtures.",
     example={"name": "'careful'", "mixed": "'new'", "known": "none"},
 )
@@ -124,7 +123,7 @@ not_a_policy = Kind(
     "not-a-policy",
     UsageError,
     "policy {name} needs a method probabilities(states, step), which {found} has not",
-    meaning="An object that is given as a policy cannot tell its probabilities.",
+    meaning="An object that is given as a policy has no method that returns probabilities.",
     remedy="Give an object with a method probabilities(states, step), which returns one row of probabilities per "
     "state.",
     example={"name": "'new'", "found": "function"},
@@ -133,7 +132,7 @@ lacks_member = Kind(
     "lacks-member",
     UsageError,
     "{needs}, and {found} has no {member}",
-    meaning="An object that is given as a domain lacks something that every domain has.",
+    meaning="An object that is given as a domain lacks a member that every domain has.",
     remedy="Give the object what it lacks, or name a domain that is installed; plugins/README.md lists what a domain "
     "has.",
     example={"needs": "domain= takes a name or a domain", "found": "dict", "member": "horizon"},
@@ -154,7 +153,7 @@ more_arguments_than_taken = Kind(
     "more-arguments-than-taken",
     UsageError,
     "{names}: only an environment that is named by its id takes more arguments",
-    meaning="Arguments for the making of an environment were given beside one that is made already.",
+    meaning="Arguments for making an environment were given together with an environment that already exists.",
     remedy="Name the environment by its id, or leave these arguments out.",
     example={"names": "slippery"},
 )
@@ -162,7 +161,7 @@ not_a_range = Kind(
     "not-a-range",
     UsageError,
     "{name} is LOWEST,HIGHEST, not {found}",
-    meaning="A range that is given as text is not made of two numbers with a comma between them.",
+    meaning="A range that is given as text does not consist of two numbers with a comma between them.",
     remedy="Write the lowest and the highest value with a comma between them, such as -1,0.",
     example={"name": "reward_range", "found": "'high'"},
 )
@@ -178,7 +177,7 @@ unknown_ending = Kind(
     "unknown-ending",
     UsageError,
     "{what} is {forms}, not {found}",
-    meaning="The ending of a file's name does not say in which of the known forms it is to be written.",
+    meaning="The ending of a file's name is not that of a format that can be written.",
     remedy="Choose a file name with one of the endings that the message lists.",
     example={"what": "a picture", "forms": "a file .svg, .png, .html or .json", "found": "'forest.pdf'"},
 )
@@ -188,7 +187,8 @@ forked = Kind(
     "this process was forked after Polars had started its threads, which a fork does not copy, and would wait for them "
     'for ever: start it by multiprocessing.get_context("spawn") or "forkserver"; a log of Parquet files in order can '
     "be evaluated here too",
-    meaning="A child process was made by copying one whose Polars had threads already. Their locks stay closed in it.",
+    meaning="The process is a copy (fork) of one in which Polars had already started threads. Locks that these threads "
+    "held stay locked in the copy, so that it would wait for ever.",
     remedy='Start the process by multiprocessing.get_context("spawn") or "forkserver", or give Parquet files in order.',
 )
 missing_extra = Kind(

@@ -18,7 +18,7 @@ unnamed_column = Kind(
     "unnamed-column",
     MissingColumnError,
     "{owner} has no column {name}{there}: name {it} with {column}",
-    meaning="The log lacks a column that every log needs, by the name that it usually has.",
+    meaning="The log has no column with the default name of a column that every log needs.",
     remedy="Say which column it is with {column}, or add it to the log.",
     example={
         "owner": "the log",
@@ -41,7 +41,8 @@ no_behavior_probability = Kind(
     MissingColumnError,
     "policy {policy} has target_logprob, and the log has neither behavior_logprob nor behavior_prob: name one with "
     "{column}",
-    meaning="The logarithms of a target policy's probabilities are there, and nothing of the policy that made the log.",
+    meaning="The log has the logarithms of a target policy's probabilities, but no probabilities of the behaviour "
+    "policy.",
     remedy="Name the column of the behaviour policy's probabilities or of their logarithms with {column}.",
     example={"policy": "'target'"},
     words={"column": any_column()},
@@ -50,8 +51,8 @@ no_end_of_episodes = Kind(
     "no-end-of-episodes",
     MissingColumnError,
     "the log has the next states but no column 'terminal', which says whether an episode has ended there",
-    meaning="A log with next states must say which of them end an episode; without that, a model would go on from "
-    "them.",
+    meaning="A log with next states must say which of them end an episode; otherwise a model would continue from a "
+    "state in which the episode has ended.",
     remedy="Add a column 'terminal' of true and false, or leave the next states out.",
 )
 column_of_some = Kind(
@@ -82,7 +83,7 @@ column_there_already = Kind(
     "column-there-already",
     UsageError,
     "log {name} has a column {column} already: choose another name with {argument}",
-    meaning="A column that is to be written is in the log already.",
+    meaning="The log already has a column with the name of one that is to be written.",
     remedy="Choose another name with {argument}, or rename the column of the log.",
     example={"name": "'v1'", "column": "'logger'", "argument": "logger="},
 )
@@ -90,7 +91,7 @@ no_common_type = Kind(
     "no-common-type",
     UsageError,
     "column {column} is {found} in log {name} and {before} before; no type holds both",
-    meaning="A column has types in two logs that no single type can hold without loss.",
+    meaning="A column has different types in two logs, and no single type holds the values of both without loss.",
     remedy="Cast the column to one type in all logs before they are pooled.",
     example={"column": "'action'", "found": "String", "name": "'v2'", "before": "Int64"},
 )

@@ -41,9 +41,8 @@ continuous_actions = Kind(
     "continuous-actions",
     UsageError,
     "{what}: only discrete {actions} can be {done}",
-    meaning="Actions are numbers on a scale. Importance weights are ratios of probabilities, which only actions that "
-    "can "
-    "be counted have.",
+    meaning="Actions are real numbers. Importance weights are ratios of probabilities, which only discrete actions "
+    "have.",
     remedy="Put the actions into classes 0, 1, 2, … and log the probabilities of the classes.",
     example={"what": "the dataset has continuous actions", "actions": "ones", "done": "converted"},
 )
@@ -51,7 +50,7 @@ no_trajectories = Kind(
     "no-trajectories",
     UsageError,
     "{count} trajectories of {horizon} steps are no log",
-    meaning="The data say that they have no trajectory, or none with a step.",
+    meaning="According to the data, there is no trajectory, or trajectories have no steps.",
     remedy="Check how the data were made.",
     example={"count": 0, "horizon": 5},
 )
@@ -75,7 +74,7 @@ names_of_the_state = Kind(
     "names-of-the-state",
     UsageError,
     "the state has {count} columns, and state_columns has {names} names",
-    meaning="There are not as many names for the columns of the state as columns.",
+    meaning="The number of names for the columns of the state is not the number of these columns.",
     remedy="Give one name for each column of the state.",
     example={"count": 4, "names": 2},
 )

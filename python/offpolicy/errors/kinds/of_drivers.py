@@ -1,4 +1,4 @@
-"""What cross_fit, improve and compare refuse."""
+"""Arguments and results that cross_fit, improve and compare refuse."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ given_candidates = Kind(
     "given-candidates",
     UsageError,
     "{who}{fault}",
-    meaning="The mapping of candidate policies is empty, or one of them is no policy or has a name of another.",
+    meaning="The mapping of candidate policies is empty, or one of them is not a policy or has a name that is not "
+    "allowed.",
     remedy="Give a mapping of names to objects with a method probabilities(states, step).",
     example={"who": "generator=", "fault": " has no candidate"},
 )
@@ -17,7 +18,7 @@ generated_candidates = Kind(
     "generated-candidates",
     PluginError,
     "{who}{fault}",
-    meaning="A generator gave no candidate, or one that is incomplete or has a name that it must not have.",
+    meaning="A generator returned no candidate, or one that is incomplete or has a name that is not allowed.",
     remedy="Mend the generator; offpolicy.testing.check_generator finds such faults.",
     example={"who": "generator Mixture", "fault": " gives the name 'a' twice"},
 )
@@ -33,7 +34,7 @@ value_of_behavior = Kind(
     "value-of-behavior",
     UsageError,
     "estimator {estimator} is the value of the behaviour policy, whatever the {target}; {others}",
-    meaning="The mean return of the log says nothing of another policy.",
+    meaning="The mean return of the log is the value of the behaviour policy and says nothing about another policy.",
     remedy="Choose another estimator.",
     example={"estimator": "'mc'", "target": "target", "others": "choose of is, dr"},
 )
@@ -56,7 +57,7 @@ not_a_simulator = Kind(
     "not-a-simulator",
     UsageError,
     "compare makes its logs with a simulator, and {found} has no {member}: give a domain that can be simulated",
-    meaning="Logs are simulated for a comparison, and this domain can only be read about.",
+    meaning="A comparison simulates its logs, and this domain has no simulator.",
     remedy="Give a domain that can be simulated.",
     example={"found": "Setting", "member": "reset"},
 )
@@ -73,7 +74,8 @@ bounds_nothing = Kind(
     "bounds-nothing",
     UsageError,
     "the standard error of {estimator} knows nothing of {bias}: it bounds nothing; {others}",
-    meaning="The estimate of a model alone, or one with a bias, has no error that a lower bound could be made of.",
+    meaning="The standard error of a model's own estimate, or of a biased one, leaves out the bias, so that it gives "
+    "no lower bound.",
     remedy="Choose another estimator; {others}.",
     example={"estimator": "'reg'", "bias": "its model's bias", "others": "choose of is, dr"},
 )
@@ -81,7 +83,7 @@ things_missing = Kind(
     "things-missing",
     UsageError,
     "{things}",
-    meaning="Several things are missing for an improvement, and all of them are told at once.",
+    meaning="Several things are missing for an improvement; the message lists all of them.",
     remedy="Give each of the things that the message lists.",
     example={"things": "2 things are missing"},
 )
@@ -89,7 +91,7 @@ estimate_not_finite = Kind(
     "estimate-not-finite",
     OffPolicyError,
     "estimator {name} gave {found}, not a finite number",
-    meaning="A function that was given as an estimator returned something else than a finite number.",
+    meaning="A function that was given as an estimator returned something other than a finite number.",
     remedy="Let the function return a finite number.",
     example={"name": "'mine'", "found": "nan"},
 )

@@ -1,4 +1,4 @@
-"""What cannot be evaluated: bounds that contradict themselves, results that are not there, too little memory."""
+"""Evaluations that cannot be done: contradictory bounds, results that do not exist, too little memory."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ range_not_known = Kind(
     "range-not-known",
     MissingBoundError,
     "no range of {estimator} is known{where}",
-    meaning="Bounds do not limit the values of the estimator, such as one that is weighted by a transition_ratio.",
+    meaning="The given bounds do not limit the values of this estimator, for example because a transition_ratio "
+    "weights them.",
     remedy="Ask for dr, or for an interval that needs no range, such as t.",
     example={"estimator": "dr-v2", "where": " where the log has a transition_ratio"},
 )
@@ -87,7 +88,7 @@ continuing_discount = Kind(
     "continuing-discount",
     UsageError,
     "{continuing} needs a discount below 1, not {discount}: later rewards have no bound",
-    meaning="A task that goes on for ever has a finite value only where later rewards count less.",
+    meaning="A task that goes on for ever has a finite value only if later rewards count less.",
     remedy="Give a discount below 1, or evaluate the horizon alone.",
     example={"discount": "1"},
     words={"continuing": switched_on("continuing")},
@@ -104,7 +105,7 @@ ask_for_an_estimate = Kind(
     "ask-for-an-estimate",
     UsageError,
     "ask for ev[estimator] or ev[policy, estimator], not {found}",
-    meaning="A result was asked for an estimate by something that names none.",
+    meaning="A result was indexed by something that is neither an estimator nor a pair of policy and estimator.",
     remedy="Ask for ev[estimator], or for ev[policy, estimator] where there are several policies.",
     example={"found": "3"},
 )
@@ -112,7 +113,7 @@ several_policies = Kind(
     "several-policies",
     UsageError,
     "several policies have {estimator} ({names}): ask for one, as in {asked}",
-    meaning="A result has the estimator of several policies, and it was not said of which.",
+    meaning="A result has this estimate for several policies, and none of them was named.",
     remedy="Name the policy too, as in {asked}.",
     example={"estimator": "'dr'", "names": "new, careful", "asked": "ev['new', 'dr']"},
 )
@@ -128,7 +129,8 @@ compared_with_the_log = Kind(
     "compared-with-the-log",
     UsageError,
     "a policy can be compared with {behavior}, the logged policy, alone; not with {found}",
-    meaning="The difference of two target policies was asked for, and only the log's own returns are paired.",
+    meaning="The difference of two target policies was asked for, but values are paired only with the log's own "
+    "returns.",
     remedy="Compare each policy with {behavior}.",
     example={"behavior": "'behavior'", "found": "'new'"},
 )
@@ -144,7 +146,7 @@ not_paired = Kind(
     "not-paired",
     UsageError,
     "a difference needs paired values of trajectories: ask for evaluate(..., paired=True)",
-    meaning="A difference was asked for of a result that did not keep what it needs.",
+    meaning="A difference was asked for, but the evaluation did not keep the paired values that it needs.",
     remedy="Evaluate again with paired=True.",
 )
 several_models = Kind(
@@ -174,7 +176,7 @@ below_floor = Kind(
     "below-floor",
     OffPolicyError,
     "a trajectory has the value {value}, below {floor}",
-    meaning="A sketch is made of values above a floor that the bounds promise, and a trajectory is below it.",
+    meaning="A sketch holds values above a floor that follows from the given bounds, and a trajectory is below it.",
     remedy="Give bounds that hold for every trajectory.",
     example={"value": "-2", "floor": "-1"},
 )
@@ -185,7 +187,7 @@ memory_for_steps = Kind(
     "the "
     "longest episode, for every policy; give a larger {memory}, ask for fewer estimators or policies, for {leaner}, "
     "or cut episodes short: filter the log to its first steps and give {horizon}",
-    meaning="Some sums are kept for every step of the longest episode, and these need more memory than may be taken.",
+    meaning="Some sums are kept for every step of the longest episode, and they need more memory than is allowed.",
     remedy="Allow more memory, ask for fewer estimators or policies, or cut the episodes short.",
     example={"needed": "40.1 MB", "limit": "5 MB", "steps": "40,000"},
     words={
@@ -201,8 +203,8 @@ memory_for_episodes = Kind(
     "whose "
     "ids do not follow each other are kept one by one; give a larger {memory}, a folder for temporary files that "
     "has room for them (TMPDIR), or number the episodes 0, 1, 2, … in the order of the log",
-    meaning="Ids of episodes that are not counted through must be remembered one by one, which needs more memory than "
-    "may be taken.",
+    meaning="Ids of episodes that are not consecutive numbers must be kept one by one, which needs more memory than is "
+    "allowed.",
     remedy="Allow more memory, name a folder for temporary files that has room, or number the episodes 0, 1, 2, … in "
     "the order of the log.",
     example={"needed": "40.1 MB", "limit": "5 MB", "episodes": "1,000,000"},

@@ -10,8 +10,8 @@ no_file = Kind(
     "no-file",
     BadFileError,
     "{file}: no {what}",
-    meaning="A file is not there, a pattern matches none, or a folder holds no Parquet file.",
-    remedy="Check the path; relative ones count from the folder in which the process was started.",
+    meaning="A file does not exist, a pattern matches no file, or a folder has no Parquet file.",
+    remedy="Check the path; relative paths start at the folder in which the process was started.",
     example={"file": "log.parquet", "what": "such file"},
 )
 unreadable_file = Kind(
@@ -19,8 +19,7 @@ unreadable_file = Kind(
     BadFileError,
     "{file}: {why}",
     meaning="A file cannot be read as the Parquet file of a log: it is cut short, damaged, of another format, or does "
-    "not "
-    "fit the other files of the log.",
+    "not fit the other files of the log.",
     remedy="Write the file again, or leave it out; the message says what is wrong with it.",
     example={"file": "log.parquet", "why": "it is no Parquet file"},
 )
@@ -36,7 +35,8 @@ types_of_files = Kind(
     "types-of-files",
     BadFileError,
     "{file}: column {column} is {found} here and {first} in {other}; no type holds both",
-    meaning="A column has types in two files of a log that no single type can hold without loss.",
+    meaning="A column has different types in two files of a log, and no single type holds the values of both without "
+    "loss.",
     remedy="Cast the column to one type in all files.",
     example={"file": "b.parquet", "column": "'action'", "found": "String", "first": "Int64", "other": "a.parquet"},
 )
@@ -52,7 +52,7 @@ not_regular = Kind(
     "not-regular",
     BadFileError,
     "{file}: it is no regular file, and Parquet is not read front to back: copy it to one first",
-    meaning="The path leads to a pipe or a device. Parquet files are read from their end, which such a file has not.",
+    meaning="The path leads to a pipe or a device. A Parquet file is read from its end, which is not possible there.",
     remedy="Copy the data to a regular file and name that.",
     example={"file": "/dev/stdin"},
 )
@@ -70,14 +70,14 @@ refused_by_polars = Kind(
     BadFileError,
     "{file}: Polars cannot read it: {why}",
     meaning="Polars failed while it read the log, with the reason that the message gives.",
-    remedy="Try the query with Polars alone, mend what it complains of, and evaluate again.",
+    remedy="Try the query with Polars alone, mend what its message names, and evaluate again.",
     example={"file": "a query", "why": "division by zero"},
 )
 broken_stream = Kind(
     "broken-stream",
     UnreadableError,
     "{why}",
-    meaning="A stream of Arrow batches broke off before its end, or gave what it did not announce.",
+    meaning="A stream of Arrow batches broke off before its end, or its batches do not fit its schema.",
     remedy="Make the stream anew and evaluate again, or write it to a Parquet file first.",
     example={"why": "the stream failed after 1000 rows: connection lost"},
 )
@@ -85,8 +85,8 @@ changed_log = Kind(
     "changed-log",
     ChangedLogError,
     ChangedLogError.template,
-    meaning="A log is read more than once, and was not the same each time. Numbers of both readings would be of "
-    "neither.",
+    meaning="A log is read more than once and changed in between, so that the numbers of the readings do not belong "
+    "together.",
     remedy="Evaluate the log again, or a copy of it that nothing writes to.",
     example={"file": "log.parquet", "why": "it had 100 rows, and now has 120"},
 )
@@ -124,8 +124,8 @@ runs_of_another_version = Kind(
     BadFileError,
     "{file}: its runs have version {version} of the format, and offpolicy {offpolicy} reads version {ours}: go on with "
     "the offpolicy that wrote them, or choose another folder",
-    meaning="The runs of an experiment were written by an offpolicy that stores them otherwise.",
-    remedy="Go on with the offpolicy that wrote them, or choose another folder.",
+    meaning="The runs of an experiment were written by a version of offpolicy that uses another format.",
+    remedy="Go on with the version of offpolicy that wrote them, or choose another folder.",
     example={"file": "runs/sailing.jsonl", "version": 1, "offpolicy": "0.2.0", "ours": 2},
 )
 other_runs = Kind(
@@ -140,7 +140,7 @@ not_a_log = Kind(
     "not-a-log",
     UsageError,
     "a log is a Polars frame, a Parquet path, or an object with __arrow_c_stream__, not {found}",
-    meaning="An object was given as a log that holds no table.",
+    meaning="The object that was given as a log is not a table.",
     remedy="Give a Polars frame, a path of Parquet files, or a table of pandas, pyarrow or DuckDB.",
     example={"found": "dict"},
 )
@@ -148,7 +148,7 @@ not_paths = Kind(
     "not-paths",
     UsageError,
     "a list of logs holds paths, not {found}",
-    meaning="A list was given as a log whose entries are no paths.",
+    meaning="The list that was given as a log has entries that are not paths.",
     remedy="Put the frames together with pl.concat, or give logs of several policies to op.pool.",
     example={"found": "DataFrame"},
 )
@@ -156,7 +156,7 @@ no_paths = Kind(
     "no-paths",
     UsageError,
     "the list of paths is empty",
-    meaning="A list without a path was given as a log.",
+    meaning="The list of paths that was given as a log is empty.",
     remedy="Name at least one file.",
 )
 unreadable_frame = Kind(

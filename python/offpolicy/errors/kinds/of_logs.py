@@ -27,7 +27,7 @@ empty_log = Kind(
     "empty-log",
     OffPolicyError,
     "{what}",
-    meaning="Nothing is there to be converted or fitted to: no dataset, no episode, no step, or no step with a next "
+    meaning="There is nothing to convert or to fit a model to: no dataset, no episode, no step, or no step with a next "
     "state.",
     remedy="Check what made the log; a filter may have left nothing over.",
     example={"what": "the log is empty"},
@@ -36,7 +36,7 @@ steps_begin_elsewhere = Kind(
     "steps-begin-elsewhere",
     UsageError,
     "steps count from 0 or from 1, but column {column} begins with {first}",
-    meaning="The first step of the log is neither 0 nor 1, so that nobody knows how many went before.",
+    meaning="The first step of the log is neither 0 nor 1, so that it is not known how many steps came before it.",
     remedy="Number the steps of each episode from 0, or from 1.",
     example={"column": "'step'", "first": 5},
 )
@@ -44,7 +44,7 @@ steps_counted_from = Kind(
     "steps-counted-from",
     UsageError,
     "steps count from 0 or from 1, not from {found}",
-    meaning="It was said that steps count from another number than 0 or 1.",
+    meaning="The number that was given as the first step is neither 0 nor 1.",
     remedy="Give first_step=0 or first_step=1.",
     example={"found": 5},
 )
@@ -68,7 +68,7 @@ name_of_a_log = Kind(
     "name-of-a-log",
     UsageError,
     "the name of a log is a text without {between}, which ends it in ids; not {found}",
-    meaning="The name of a pooled log is no text, or holds the sign that separates it from the ids of episodes.",
+    meaning="The name of a pooled log is not a text, or has the character that separates it from the ids of episodes.",
     remedy="Choose a name without {between}.",
     example={"between": "'/'", "found": "'a/b'"},
 )
@@ -104,7 +104,7 @@ no_values_of_trajectories = Kind(
     "no-values-of-trajectories",
     UsageError,
     "{estimator} has no values of single trajectories, of whose sums it is a blend: ask for wdr",
-    meaning="The values of single trajectories were asked for of an estimator that has none.",
+    meaning="The values of single trajectories were asked for, and this estimator has none.",
     remedy="Ask for an estimator that is an average over trajectories, or for wdr.",
     example={"estimator": "magic"},
 )

@@ -1,4 +1,4 @@
-"""Models that cannot be fitted or asked, grids that are too fine, annotations that do not fit."""
+"""Models that cannot be fitted or queried, grids that are too fine, annotations that do not fit."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ nothing_to_annotate = Kind(
     "nothing-to-annotate",
     UsageError,
     "annotate needs a policy=, a model= or both",
-    meaning="A log was to be annotated with nothing.",
+    meaning="Neither a policy nor a model was given to annotate the log with.",
     remedy="Give a policy, a model or both.",
 )
 into_does_not_fit = Kind(
     "into-does-not-fit",
     UsageError,
     "into= {fault}",
-    meaning="The columns that are to be written do not go with the policies and models that are given.",
-    remedy="Give one PolicyColumns for each policy, with names for what that policy and its model can tell.",
+    meaning="The columns to be written do not match the policies and models that are given.",
+    remedy="Give one PolicyColumns for each policy, with names of the columns that this policy and its model can fill.",
     example={"fault": "names a column twice: q_hat, q_hat"},
 )
 ratio_of_some_folds = Kind(
     "ratio-of-some-folds",
     OffPolicyError,
     "only some folds have P̂/P: {why}; leave it out with transition_ratio=False",
-    meaning="The models of some folds tell transition probabilities, and others do not.",
+    meaning="The models of some folds know transition probabilities, and others do not.",
     remedy="Leave the ratio out with transition_ratio=False.",
     example={"why": "the tabular model was fitted to states that are not stored as whole numbers"},
 )
@@ -34,7 +34,7 @@ no_probability = Kind(
     OffPolicyError,
     "the {what}'s transition_probability of the state {next_state} after {state} and action {action} is {found}, which "
     "is no probability",
-    meaning="A domain or a model told a transition probability that is negative, above 1 or not finite.",
+    meaning="A domain or a model returned a transition probability that is negative, above 1 or not finite.",
     remedy="Mend transition_probability of the {what}.",
     example={"what": "model", "next_state": "(1,)", "state": "(0,)", "action": 2, "found": "1.5"},
 )
@@ -42,7 +42,7 @@ transitions_not_told = Kind(
     "transitions-not-told",
     UnknownTransitionsError,
     "{why}",
-    meaning="A domain or a model cannot tell P(s'|s, a), for the reason that it gives.",
+    meaning="A domain or a model does not know P(s'|s, a), for the reason that the message gives.",
     remedy="Leave the transition ratio out, or take a domain and a model that know transition probabilities.",
     example={"why": "several states may share a cell of the tabular model, whose P̂ is of cells"},
 )
@@ -50,7 +50,7 @@ cells_without_probabilities = Kind(
     "cells-without-probabilities",
     OffPolicyError,
     "the tabular model knows P̂ of whole numbers, and was asked for other states",
-    meaning="A tabular model that counted whole numbers was asked for states that are none.",
+    meaning="A tabular model that was fitted to states of whole numbers was asked for other states.",
     remedy="Ask for states as they are in the log that the model was fitted to.",
 )
 domain_has_other_state = Kind(
@@ -73,7 +73,7 @@ wrong_answers = Kind(
     "wrong-answers",
     OffPolicyError,
     "the model's lookup_many must give a list of answers, one at least and {most} at most",
-    meaning="The look-up of a model answered nothing, or more than it was asked.",
+    meaning="The method lookup_many of a model returned no answer, or more answers than there were questions.",
     remedy="Let lookup_many return one answer for each question that it takes, in their order.",
     example={"most": 3},
 )
@@ -88,8 +88,8 @@ cell_outside = Kind(
     "cell-outside",
     OffPolicyError,
     "row {row}: {fault}",
-    meaning="An aggregation, an action or a step lies outside the cells, actions or steps of the model.",
-    remedy="Mend the row that the message names, or what puts states into cells.",
+    meaning="A cell, an action or a step lies outside those of the model.",
+    remedy="Mend the row that the message names, or the function that puts states into cells.",
     example={"row": 3, "fault": "the cell of state [2] is 9, not 0 to 8"},
 )
 state_outside_grid = Kind(
@@ -194,7 +194,7 @@ no_such_feature = Kind(
     "no-such-feature",
     UsageError,
     "{name}: there is no {feature} among the state columns {columns}",
-    meaning="A feature is named that is no column of the state.",
+    meaning="A named feature is not a column of the state.",
     remedy="Name columns of the state.",
     example={"name": "reward_features", "feature": "'wind'", "columns": "('x', 'y')"},
 )
@@ -210,15 +210,15 @@ not_a_regressor = Kind(
     "not-a-regressor",
     UsageError,
     "a regressor has fit and predict, and this {found} has not",
-    meaning="An object was given as a regressor that lacks a method.",
-    remedy="Give an object with fit(X, y) and predict(X), as those of scikit-learn.",
+    meaning="An object that was given as a regressor lacks the method fit or predict.",
+    remedy="Give an object with fit(X, y) and predict(X), such as a regressor of scikit-learn.",
     example={"found": "dict"},
 )
 unknown_layout = Kind(
     "unknown-layout",
     UsageError,
     "actions must lie in one of {known}, not {found}",
-    meaning="A kernel smooths over neighbouring actions, and it does not know how the actions lie to each other.",
+    meaning="A kernel smooths over neighbouring actions, and the given layout of the actions is not known.",
     remedy="Choose one of {known}.",
     example={"known": "line, circle, apart", "found": "'heap'"},
 )
@@ -267,7 +267,7 @@ core_refused = Kind(
     "core-refused",
     UsageError,
     "{error}",
-    meaning="The compiled core refused arrays of a model, for the reason that follows.",
+    meaning="The compiled core refused arrays of a model, for the reason that the message gives.",
     remedy="Give arrays as the message expects them.",
     example={"error": "a model needs at least one state and one action"},
 )

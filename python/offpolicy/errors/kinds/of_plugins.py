@@ -1,4 +1,4 @@
-"""Plugins that are not there, are broken, or give what they must not; parameters of what they bring."""
+"""Plugins that are not installed, are broken or return something invalid, and parameters of what they provide."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ wrong_answer_of_hook = Kind(
     "wrong-answer-of-hook",
     PluginError,
     "{hook} must {expected}, not {found}",
-    meaning="A hook of a plugin returned something else than a mapping of names to makers.",
+    meaning="A hook of a plugin returned something other than a mapping of names to functions or classes.",
     remedy="Let the hook return a mapping of names to functions or classes.",
     example={
         "hook": "offpolicy_domains",
@@ -45,7 +45,7 @@ incomplete_plugin = Kind(
     "incomplete-plugin",
     PluginError,
     "{what} {name} is a {found} without {missing}",
-    meaning="What a plugin made lacks methods or attributes of its protocol.",
+    meaning="An object that a plugin made lacks methods or attributes of its protocol.",
     remedy="Add {missing}; offpolicy.testing checks a plugin as a whole.",
     example={"what": "domain", "name": "'walk'", "found": "Walk", "missing": "reset and step"},
 )
@@ -69,7 +69,7 @@ number_expected = Kind(
     "number-expected",
     UsageError,
     "{option} of {what} must be a number, such as its default {default}, not {found}",
-    meaning="A parameter that is given as text on the command line is no number, and its default is one.",
+    meaning="The default of a parameter is a number, and the text that was given on the command line is not.",
     remedy="Give a number.",
     example={"option": "substeps", "what": "domain 'mountain-car'", "default": "4", "found": "'many'"},
 )
@@ -77,7 +77,7 @@ wrong_candidates = Kind(
     "wrong-candidates",
     PluginError,
     "{who} gives a {found} where candidates are due",
-    meaning="A generator of candidate policies gave something that is no sequence of candidates.",
+    meaning="A generator of candidate policies returned something other than a sequence of candidates.",
     remedy="Let candidates(log, domain) return offpolicy.Candidate objects.",
     example={"who": "generator 'mixtures'", "found": "dict"},
 )

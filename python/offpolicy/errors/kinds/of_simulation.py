@@ -44,7 +44,7 @@ state_kept_to_itself = Kind(
     OffPolicyError,
     "{env} keeps its state to itself, so that no step can be made from a given one: use simulate(policy, n, seed), or "
     "write a domain of its dynamics (plugins/README.md)",
-    meaning="A step was to be made from a state that was given, and the environment only goes on from its own.",
+    meaning="A step from a given state was asked for, but the environment can only step from its own current state.",
     remedy="Use simulate(policy, n, seed), or write a domain of its dynamics.",
     example={"env": "'CartPole-v1'"},
 )
@@ -69,7 +69,7 @@ no_columns_of_numbers = Kind(
     "no-columns-of-numbers",
     UsageError,
     "{env} has observations in {space}, which are no columns of numbers: wrap it to flatten them",
-    meaning="Observations are texts, graphs or sequences, which no column of a log can hold.",
+    meaning="Observations are texts, graphs or sequences, which cannot be columns of numbers in a log.",
     remedy="Wrap the environment so that its observations are numbers or flat arrays.",
     example={"env": "'Words-v0'", "space": "Text(1, 9)"},
 )
@@ -85,7 +85,7 @@ table_does_not_add = Kind(
     "table-does-not-add",
     UsageError,
     "the probabilities in P[{state}][{action}] of {env} do not add to 1",
-    meaning="The transition table of an environment is no table of probabilities.",
+    meaning="The probabilities in the transition table of an environment do not add to 1.",
     remedy="Mend the table of the environment, or use table=False.",
     example={"state": 0, "action": 1, "env": "'Lake-v0'"},
 )

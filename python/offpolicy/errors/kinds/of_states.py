@@ -1,4 +1,4 @@
-"""What comes from other processes or earlier times and cannot be used, and faults of the package itself."""
+"""States and sketches from other processes or versions that cannot be used, and faults of the package itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ foreign_state = Kind(
     "{why}",
     meaning="A state of a part of the log came back from another process damaged, or belongs to another version, plan, "
     "pass or log.",
-    remedy="Use the same offpolicy in all processes, and let map= return what each task gave, unchanged.",
+    remedy="Use the same version of offpolicy in all processes, and let map= return what each task gave, unchanged.",
     example={"why": "the state is damaged"},
 )
 map_lost_parts = Kind(
@@ -26,7 +26,7 @@ map_gave_no_bytes = Kind(
     "map-gave-no-bytes",
     StateError,
     "map= gave {found} for a part of the log, and not the bytes of its state",
-    meaning="The function that was given as map= returned something else than what the task gave.",
+    meaning="The function that was given as map= returned something other than what the task gave.",
     remedy="Let map= return what the function gives, unchanged.",
     example={"found": "NoneType"},
 )
@@ -42,7 +42,7 @@ damaged_sketch = Kind(
     "damaged-sketch",
     OffPolicyError,
     "{what}",
-    meaning="Bytes that were given as a sketch, or as counts of a model, are damaged or something else.",
+    meaning="Bytes that were given as a sketch, or as counts of a model, are damaged or are not such bytes.",
     remedy="Read them again from where they were stored, or make them anew from the log.",
     example={"what": "these bytes are no sketch, or were damaged"},
 )
@@ -51,7 +51,7 @@ sketch_of_another_version = Kind(
     OffPolicyError,
     "a sketch of version {version} with {bits} bits cannot be read by this version, which reads version {ours} with "
     "{our_bits} bits: make the sketch again from its log",
-    meaning="A sketch was written by an offpolicy that stores sketches otherwise.",
+    meaning="A sketch was written by a version of offpolicy that uses another format.",
     remedy="Make the sketch again from its log.",
     example={"version": 9, "bits": 8, "ours": 1, "our_bits": 8},
 )
@@ -59,7 +59,7 @@ internal = Kind(
     "internal",
     InternalError,
     "{why}",
-    meaning="A fault of this package: nothing that a log or an argument holds should bring it about.",
-    remedy="Please report it with the message and, if you can, a small log that brings it about.",
+    meaning="A fault of this package, which no log or argument should be able to cause.",
+    remedy="Please report it with the message and, if you can, a small log that causes it.",
     example={"why": "the core failed: index out of bounds"},
 )

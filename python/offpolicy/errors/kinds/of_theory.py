@@ -1,4 +1,4 @@
-"""Small problems that are solved exactly: arrays that are no MDP, policies without support, sizes without bound."""
+"""Problems that cannot be solved exactly: arrays that are not an MDP, policies without support, too many states."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ bad_array = Kind(
     "bad-array",
     UsageError,
     "{name} must {expected}",
-    meaning="An array of transitions, rewards or probabilities holds something that is no number, or is ragged.",
+    meaning="An array of transitions, rewards or probabilities has entries that are not numbers, or is ragged.",
     remedy="Give an array of finite numbers.",
     example={"name": "rewards", "expected": "hold numbers, not object"},
 )
@@ -40,7 +40,7 @@ two_forms = Kind(
     "two-forms",
     UsageError,
     "rewards of {shape} may be {forms}: give them as (H, S, A, S)",
-    meaning="The shape of the rewards fits two readings, and they mean different things.",
+    meaning="The shape of the rewards can be read in two ways that mean different things.",
     remedy="Give the rewards as (H, S, A, S).",
     example={"shape": "(3, 3, 3)", "forms": "(H, S, A) or (S, A, S)"},
 )
@@ -48,7 +48,7 @@ bad_model = Kind(
     "bad-model",
     UsageError,
     "the model: {error}",
-    meaning="The model that goes with an MDP is none, for the reason that follows.",
+    meaning="The model that is given with an MDP is not valid, for the reason that the message gives.",
     remedy="Give the model as the MDP is given.",
     example={"error": "transitions must be (2, 2, 2), not (3, 2, 3)"},
 )
@@ -56,7 +56,7 @@ no_such_state = Kind(
     "no-such-state",
     UsageError,
     "{what} is not one of {states}",
-    meaning="A state is named that the MDP does not have.",
+    meaning="A named state does not exist in the MDP.",
     remedy="Name states by their numbers, from 0.",
     example={"what": "the terminal state 9", "states": "0 to 3"},
 )
@@ -64,7 +64,7 @@ states_by_number = Kind(
     "states-by-number",
     UsageError,
     "terminal names states by their numbers, not by {found}",
-    meaning="Terminal states are given by something else than their numbers.",
+    meaning="Terminal states are given by something other than their numbers.",
     remedy="Give the numbers of the terminal states, from 0.",
     example={"found": "bool"},
 )
@@ -75,8 +75,9 @@ no_support = Kind(
     "behaviour "
     "policy never: no log tells what follows, and no estimator is unbiased; step_is_bias tells how far step-wise "
     "importance sampling is off",
-    meaning="The target policy does what the behaviour policy never does, so that no log can tell its value.",
-    remedy="Take a behaviour policy that does everything the target policy may do; step_is_bias tells the bias.",
+    meaning="The target policy takes an action that the behaviour policy never takes, so that no log can tell its "
+    "value.",
+    remedy="Take a behaviour policy that takes every action of the target policy; step_is_bias returns the bias.",
     example={"step": 0, "state": 1, "action": 0, "probability": "0.5"},
 )
 negative_variance = Kind(
@@ -99,7 +100,7 @@ no_broadcast = Kind(
     "no-broadcast",
     UsageError,
     "values {values} and probabilities {probabilities} do not broadcast",
-    meaning="Values of rewards and their probabilities have shapes that do not go together.",
+    meaning="Values of rewards and their probabilities have shapes that cannot be broadcast together.",
     remedy="Give one probability for each value.",
     example={"values": "(2, 3)", "probabilities": "(4, 3)"},
 )
@@ -108,7 +109,7 @@ too_many_states = Kind(
     OffPolicyError,
     "the {kind} has more than max_states={limit} states; cramer_rao_{name}(..., unroll=True) gives its bound without "
     "building it",
-    meaning="An MDP that is unrolled grows with every step, here beyond the limit that was given.",
+    meaning="An MDP that is unrolled grows with every step, and here it exceeds the given limit of states.",
     remedy="Ask for the bound with unroll=True, or allow more states.",
     example={"kind": "tree", "limit": 1000, "name": "tree"},
 )

@@ -1,4 +1,4 @@
-"""d3rlpy's datasets as a log: the arrays that its `MDPDataset` takes, and the episodes of its replay buffers."""
+"""The converter of d3rlpy's datasets: arrays such as its `MDPDataset` takes, and the episodes of its replay buffers."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def from_d3rlpy(
         step: `observations`, `actions`, `rewards`, `terminals` and optionally `timeouts`. In the arrays an episode
         ends where one of the last two is set. The state after the last step of an episode is not in such data.
     horizon
-        H, where it is known: an episode of more steps is refused.
+        H, if it is known. Longer episodes are refused.
     behavior_prob
-        The key or attribute of the probabilities of the actions taken.
+        The key or attribute that holds the probabilities of the actions taken.
     state_columns
         Names for the columns of the state.
 
@@ -86,7 +86,7 @@ def from_d3rlpy(
 def _from_buffer(
     buffer: Any, horizon: int | None, behavior_prob: str | None, state_columns: Sequence[str] | None
 ) -> pl.DataFrame:
-    """Return the log of a replay buffer, or of episodes themselves."""
+    """Return the log of a replay buffer or of a sequence of episodes."""
     episodes = getattr(buffer, "episodes", buffer)
     if isinstance(episodes, str | bytes) or not isinstance(episodes, Iterable):
         kinds = "a ReplayBuffer, a sequence of Episodes or a mapping of arrays"
@@ -103,7 +103,7 @@ def _episode(episode: Any, who: str, behavior_prob: str | None) -> dict[str, Arr
     if not steps:
         raise episode_without_steps(who=who)
     observed = entry(episode, "observations", who)
-    parts = tuple(observed) if isinstance(observed, list) else observed  # observations of several arrays
+    parts = tuple(observed) if isinstance(observed, list) else observed  # a list of arrays
     (ended,) = flags_of([entry(episode, "terminated", who)], f"{who}: terminated", 1)
     return {
         **states_of(parts, f"{who}: observations", steps),

@@ -1,4 +1,4 @@
-"""Minari's episodes as a log."""
+"""The converter of minari's episodes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def from_episodes(
     behavior_prob: str | None = None,
     state_columns: Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """The log of minari's episodes, of a `MinariDataset` or of `EpisodeBuffer`s; mappings with the same keys work too.
+    """Return the log of minari's episodes: a `MinariDataset`, `EpisodeBuffer`s, or mappings with the same keys.
 
     An episode of T steps has T+1 `observations` (or a dictionary or tuple of such arrays), T discrete `actions`,
     `rewards`, `terminations` and `truncations`, and may have an `id` and `infos`.
@@ -40,10 +40,10 @@ def from_episodes(
     episodes
         Any iterable of episodes.
     horizon
-        H, where it is known: an episode of more steps is refused.
+        H, if it is known. Longer episodes are refused.
     behavior_prob
-        The key, in `infos` or in the episode itself, of the probabilities of the actions taken: T of them, or T+1 of
-        which the first belongs to the reset.
+        The key, in `infos` or in the episode itself, of the probabilities of the actions taken. There are T of them, or
+        T+1 in `infos`, where the first belongs to the reset.
     state_columns
         Names for the columns of the state.
 

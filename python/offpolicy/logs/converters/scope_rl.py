@@ -1,4 +1,4 @@
-"""SCOPE-RL's logged datasets as a log."""
+"""The converter of SCOPE-RL's logged datasets."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from offpolicy.logs.pool import pool
 def from_scope_rl(dataset: Any, *, state_columns: Sequence[str] | None = None) -> pl.DataFrame:
     """Return the log of a SCOPE-RL `logged_dataset`, or of a `MultipleLoggedDataset`, with discrete actions.
 
-    All its trajectories have `step_per_trajectory` rows, which is the horizon. What follows a row that is `done` is
-    filling and is left out. `done` with `terminal` is the end of time, not of the episode, which is `truncated` there.
-    Several datasets are pooled, as `op.pool` does, under the name of the behaviour policy and the number of the
-    dataset; it is SCOPE-RL that reads its files.
+    All its trajectories have `step_per_trajectory` rows, which is the horizon. Rows after one that is `done` are
+    padding and are left out. A row with both `done` and `terminal` marks the end of time, not of the episode, so that
+    the episode is `truncated` there. Several datasets are pooled as by `op.pool`, each under the name of its behaviour
+    policy and its number. Files of datasets must be read with SCOPE-RL first.
 
     >>> import numpy as np, offpolicy as op
     >>> dataset = {
@@ -67,7 +67,7 @@ def from_scope_rl(dataset: Any, *, state_columns: Sequence[str] | None = None) -
 
 
 def _each(datasets: Any, state_columns: Sequence[str] | None) -> dict[str, pl.DataFrame]:
-    """Return the logs of a `MultipleLoggedDataset` by the name and number that it keeps them under."""
+    """Return the logs of a `MultipleLoggedDataset`, each under the name of its behaviour policy and its number."""
     counts = datasets.n_datasets
     logs = {
         f"{name}-{number}": from_scope_rl(datasets.get(name, number), state_columns=state_columns)

@@ -1,4 +1,4 @@
-"""What all converters share: columns of numbers and flags from what other libraries hold, and the frame of a log."""
+"""Helpers of all converters, which make columns of numbers and flags from other libraries' data, and a log of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def make_log(
     horizon: int | None,
     state_columns: Sequence[str] | None,
 ) -> pl.DataFrame:
-    """Return the frame; the last row of an episode that has not ended is `truncated` too, whatever the horizon."""
+    """Return the frame of a log, in which the last row of every episode that has not ended is `truncated`."""
     longest = max(lengths)
     if horizon is not None and horizon < longest:
         raise longer_than_horizon(longest=longest, horizon=horizon)
@@ -46,7 +46,7 @@ def make_log(
 
 
 def stacked(episodes: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
-    """Return the columns of several episodes, one after the other."""
+    """Concatenate the columns of several episodes."""
     names = {tuple(episode) for episode in episodes}
     if len(names) > 1:
         raise different_columns(columns=" and ".join(str(list(each)) for each in sorted(names)))
@@ -65,7 +65,7 @@ def _named(frame: pl.DataFrame, state_columns: Sequence[str] | None) -> pl.DataF
 
 
 def entry(data: Any, key: str, who: str = "the dataset", required: bool = True) -> Any:
-    """An entry of a mapping, or an attribute of an object."""
+    """Return an entry of a mapping or an attribute of an object, and refuse data without it if it is required."""
     found = data.get(key) if isinstance(data, Mapping) else getattr(data, key, None)
     if found is None and required:
         raise key_missing(who=f"{who} has", key=repr(key), where="")
@@ -73,7 +73,7 @@ def entry(data: Any, key: str, who: str = "the dataset", required: bool = True) 
 
 
 def states_of(observations: Any, who: str, n: int | None = None) -> dict[str, Array]:
-    """A column for each number of an observation; dictionaries and tuples hold arrays of observations."""
+    """Return one column for each number of an observation; dictionaries and tuples of arrays are flattened."""
     columns = dict(_leaves(observations, ("state",), who))
     for name, values in columns.items():
         if n is not None and len(values) != n:
@@ -107,7 +107,7 @@ def _array(values: Any, who: str) -> Array:
 
 
 def column_of(values: Any, who: str, n: int) -> Array:
-    """n numbers, from an array of (n,), (n, 1) or, trajectory by trajectory, (m, n / m)."""
+    """Return n numbers from an array of shape (n,) or (n, 1), or (m, n / m) with one row per trajectory."""
     found = _array(values, who)
     if found.size != n:
         raise wrong_entries(
@@ -125,7 +125,7 @@ def flags_of(values: Any, who: str, n: int) -> NDArray[np.bool_]:
 
 
 def actions_of(values: Any, who: str, n: int) -> NDArray[np.int64]:
-    """Return n actions; refuses what is no whole number from 0."""
+    """Return n actions, and refuse any that is not a whole number of at least 0."""
     found = column_of(values, who, n)
     whole = found.astype(np.int64)
     if not (whole == found).all() or (whole < 0).any():
@@ -134,7 +134,7 @@ def actions_of(values: Any, who: str, n: int) -> NDArray[np.int64]:
 
 
 def propensities_of(data: Any, key: str | None, n: int, who: str) -> dict[str, Array]:
-    """Return the column `behavior_prob` where a key names it, from `infos` or from beside them."""
+    """Return the column `behavior_prob` if a key is given, from `infos` or else from the data themselves."""
     if key is None:
         return {}
     infos = entry(data, "infos", required=False)

@@ -1,4 +1,4 @@
-"""Everything that a log can be, one file for each kind; a new kind is a class with `of`, and a line of `KINDS`."""
+"""The kinds of logs, one file for each. A new kind is a subclass of `Source` and an entry of `KINDS`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
     "several",
 ]
 
-#: The kinds of logs, in the order in which they are asked.
+#: The kinds of logs, in the order in which they are tried.
 KINDS: tuple[type[Source], ...] = (FrameSource, StreamSource, RemoteSource, ParquetSource, ReaderSource)
 
 

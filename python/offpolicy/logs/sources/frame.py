@@ -20,7 +20,7 @@ class FrameSource(Source):
     """A frame in memory."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
-        """Reads names and size of a copy that shares the memory: what is done to the frame does not reach it."""
+        """Keep a clone that shares the memory, so that later changes to the user's frame do not reach it."""
         check_not_forked()
         frame = frame.clone()
         self.frame, self.columns, self.rows = frame, frame.columns, frame.height
@@ -28,7 +28,7 @@ class FrameSource(Source):
 
     @classmethod
     def of(cls, log: Any) -> Source | None:
-        """Return a frame of Polars or pandas, or a table of pyarrow; its streams and datasets are of other kinds."""
+        """Return the source of a Polars or pandas frame or a pyarrow table; pyarrow's streams are of other kinds."""
         if isinstance(log, pl.DataFrame):
             return cls(log)
         module = type(log).__module__.partition(".")[0]
@@ -38,25 +38,25 @@ class FrameSource(Source):
     def scan(
         self, job: _core.Job, names: list[str], threads: int, batch_rows: int | None, progress: tasks.Progress
     ) -> _core.Partial:
-        """Threads share the frame by ranges of rows."""
+        """Scan ranges of rows on several threads."""
         frame = self.frame.select(polars_calls.exactly(names))
         return _core.scan_table(job, frame, self.token, 0, threads, progress)
 
     def rounds(self, names: list[str]) -> Iterator[list[tasks.Task]]:
-        """Slices of the frame."""
+        """Yield one round of tasks, each with a slice of the frame."""
         frame = self.frame.select(polars_calls.exactly(names))
         yield [tasks.FrameTask(part, self.token, start) for start, part in _slices(frame)]
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
-        """Slices of the frame, without a copy."""
+        """Yield slices of the frame, without a copy."""
         yield from self.frame.select(polars_calls.exactly(names)).iter_slices(rows or tasks.TASK_ROWS)
 
     def lazy(self) -> pl.LazyFrame:
-        """The frame itself."""
+        """Return a query for the frame."""
         return self.frame.lazy()
 
     def files(self) -> list[dict[str, Any]]:
-        """A frame has rows and no file."""
+        """Return the number of rows; a frame has no file."""
         return [{"source": "frame", "rows": self.rows}]
 
     @property
@@ -76,12 +76,12 @@ def _slices(frame: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
 
 def _frame(table: Any) -> pl.DataFrame:
     try:
-        if hasattr(table, "validate"):  # pyarrow's: an index or offset that leads nowhere would be followed
+        if hasattr(table, "validate"):  # a pyarrow table may have indices or offsets out of bounds
             table.validate(full=True)
         return pl.DataFrame(table)
     except pl.exceptions.DuplicateError as error:
         raise column_twice(what=f"a column name twice: {error}") from None
     except ImportError:
         raise needs_pyarrow() from None
-    except (TypeError, ValueError) as error:  # pyarrow's, on columns of mixed objects
+    except (TypeError, ValueError) as error:  # pyarrow raises these for columns of mixed objects
         raise unreadable_frame(why=error) from None

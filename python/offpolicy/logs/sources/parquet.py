@@ -22,10 +22,10 @@ from offpolicy.logs.sources.source import Source
 
 
 class ParquetSource(Source):
-    """Parquet files, in any order."""
+    """A log in Parquet files, which may be given in any order."""
 
     def __init__(self, paths: Sequence[str], keep: object = None) -> None:
-        """Reads the files' footers; `keep` lives as long as the source (a temporary folder)."""
+        """Read the files' footers; `keep`, such as a temporary folder, lives as long as the source."""
         self.paths, self.names, self.keep = list(paths), list(paths), keep
         self.groups: list[list[int]] = []
         self.identities: list[tasks.FileIdentity] = []
@@ -45,7 +45,7 @@ class ParquetSource(Source):
 
     @classmethod
     def of(cls, log: Any) -> Source | None:
-        """Return the files of a path, a pattern or a folder, or of a list of them."""
+        """Return the source of a path, a pattern or a folder, or of a list of them."""
         if isinstance(log, str | Path):
             return cls(files_of([log]))
         return cls(files_of(log)) if isinstance(log, list | tuple) else None
@@ -53,7 +53,7 @@ class ParquetSource(Source):
     def scan(
         self, job: _core.Job, names: list[str], threads: int, batch_rows: int | None, progress: tasks.Progress
     ) -> _core.Partial:
-        """Threads share the row groups."""
+        """Scan the row groups on several threads."""
         self._need(names)
         files = [
             (path, index, None, identity.described())
@@ -64,7 +64,7 @@ class ParquetSource(Source):
         return found
 
     def rounds(self, names: list[str]) -> Iterator[list[tasks.Task]]:
-        """Row groups."""
+        """Yield one round of tasks, each with neighbouring row groups of a file."""
         self._need(names)
         with self.unchanged():
             yield [
@@ -74,13 +74,13 @@ class ParquetSource(Source):
             ]
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
-        """Batches of one file after the other."""
+        """Yield batches of one file after the other."""
         with self.unchanged():
             self.check_sound(names)
-            yield from polars_calls.batches(self.lazy(names), rows)  # keeps the source, and its temporary folder
+            yield from polars_calls.batches(self.lazy(names), rows)  # self keeps the temporary folder
 
     def lazy(self, names: list[str] | None = None) -> pl.LazyFrame:
-        """One file after the other, with the types that hold what all of them have."""
+        """Return a query for one file after the other, cast to types that hold the values of all files."""
         chosen = self.columns if names is None else names
         self._need(chosen)
         check_not_forked()
@@ -90,19 +90,19 @@ class ParquetSource(Source):
         return pl.concat(polars_calls.cast(scan, common) for scan in scans)
 
     def pieces(self) -> list[pl.LazyFrame]:
-        """A query for each file."""
+        """Return a query for each file."""
         check_not_forked()
         return [pl.scan_parquet(self._in_utf8(path), glob=False) for path in self.paths]
 
     def read(self, names: Sequence[str], rows: int) -> Iterator[pl.DataFrame]:
-        """Yield what the reader of scans decodes: Polars' own may not survive a damaged file."""
+        """Yield frames decoded by the core's reader, since that of Polars may crash on a damaged file."""
         for path in self.paths:
             for unit in range(_core.parquet_units(path)):
                 frame = pl.DataFrame(_core.parquet_rows(path, names, unit))
                 yield from frame.iter_slices(rows)
 
     def _in_utf8(self, path: str) -> str:
-        """Return a name that Polars takes for a file: its own, or that of a link to it where that is no UTF-8."""
+        """Return a path that Polars accepts: the file's own, or that of a link to it if its own is not UTF-8."""
         try:
             path.encode()
         except UnicodeEncodeError:
@@ -114,11 +114,11 @@ class ParquetSource(Source):
 
     @cached_property
     def links(self) -> ScratchFolder:
-        """Where links to files with strange names are; it lives as long as the source."""
+        """The folder of links to files whose names are not UTF-8; it lives as long as the source."""
         return ScratchFolder()
 
     def check_sound(self, names: Sequence[str]) -> None:
-        """Decode what no scan has read yet, with the reader of scans."""
+        """Decode the columns that no scan has read yet, with the core's reader."""
         new = [name for name in dict.fromkeys(names) if name in self.columns and name not in self.sound]
         if new:
             _core.check_parquet(self.paths, new, os.cpu_count() or 1)
@@ -126,15 +126,15 @@ class ParquetSource(Source):
 
     @property
     def keeps_files(self) -> bool:
-        """True where the files are those of a temporary folder."""
+        """Whether the files are in a temporary folder."""
         return self.keep is not None
 
     def reopened(self) -> Any:
-        """Return the paths, which the reader of scans takes."""
+        """Return the paths, which the core's reader takes."""
         return self.paths
 
     def in_users_terms(self, error: OffPolicyError) -> OffPolicyError:
-        """Return the error with the name of a file in the place of its path."""
+        """Return the error with the user's name for a file instead of a temporary path."""
         for path, name in zip(self.paths, self.names, strict=True):
             if path != name and path in str(error):
                 why = str(error).replace(path, name)
@@ -142,12 +142,12 @@ class ParquetSource(Source):
         return error
 
     def check_unchanged(self) -> None:
-        """Refuse files that are not what they were when the log was opened."""
+        """Refuse files that have changed since the log was opened."""
         for path, identity in zip(self.paths, self.identities, strict=True):
             _core.check_unchanged(path, identity.described())
 
     def _need(self, names: list[str]) -> None:
-        """A column that only some of the files have is refused, whatever their order."""
+        """Refuse a column that only some of the files have, whatever their order."""
         for path, columns in self.columns_of.items():
             for name in names:
                 if name not in columns:
@@ -155,7 +155,7 @@ class ParquetSource(Source):
                     raise missing_in_file(file=path, column=repr(name), owner=owner)
 
     def files(self) -> list[dict[str, Any]]:
-        """Name, size and rows of each file."""
+        """Return the name, size and rows of each file."""
         return [
             {"source": path, "bytes": Path(path).stat().st_size, "rows": sum(groups)}
             for path, groups in zip(self.paths, self.groups, strict=True)
@@ -170,7 +170,7 @@ def _check_file(path: str) -> None:
 
 
 def _cut(groups: Sequence[int]) -> Iterator[tuple[list[int], int, int]]:
-    """Yield neighbouring row groups that make a task, their first row and how many rows they have."""
+    """Yield the neighbouring row groups of each task, their first row and how many rows they have."""
     chosen: list[int] = []
     row = rows = 0
     for group, size in enumerate(groups):
@@ -182,7 +182,7 @@ def _cut(groups: Sequence[int]) -> Iterator[tuple[list[int], int, int]]:
 
 
 def _common_types(paths: Sequence[str], scans: Sequence[pl.LazyFrame]) -> pl.Schema:
-    """A type a column that holds what every file has there, without loss."""
+    """Return one type per column that holds the values of every file without loss."""
     first = scans[0].collect_schema()
     common = pl.Schema(first)
     for path, scan in zip(paths[1:], scans[1:], strict=True):

@@ -9,7 +9,7 @@ from typing import Any
 
 from offpolicy.errors.kinds.of_files import no_file, no_paths, not_parquet, not_paths
 
-#: What reads other files, by their endings.
+#: The Polars functions that read other files, by suffix.
 READERS = {".csv": "pl.scan_csv", ".tsv": "pl.scan_csv", ".jsonl": "pl.scan_ndjson", ".ndjson": "pl.scan_ndjson"}
 
 

@@ -1,4 +1,4 @@
-"""Queries of Polars, which give their rows batch by batch."""
+"""Polars queries, which yield their rows in batches."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from offpolicy import _core
 from offpolicy._util import polars_calls
 from offpolicy._util.forked import check_not_forked
 from offpolicy.errors import OffPolicyError, UnreadableError
-from offpolicy.errors.kinds.of_files import unreadable_file
+from offpolicy.errors.kinds.of_files import changed_log, unreadable_file
 from offpolicy.logs.sources.source import Source
 from offpolicy.logs.tasks import FrameTask, Progress, Task
 
-#: Frames handed to `map=` at a time.
+#: How many frames are handed to `map=` at a time.
 ROUND = 16
 
 
 class StreamSource(Source):
-    """A query that gives its rows batch by batch, each time it is asked."""
+    """A query that is run for each reading and yields its rows in batches."""
 
     def __init__(self, name: str, query: pl.LazyFrame) -> None:
-        """Finds the column names without running the query."""
+        """Find the column names without running the query."""
         check_not_forked()
         self.query, self.names, self.rows = query, [name], None
         with polars_calls.reading(query), naming(query):
@@ -32,19 +32,19 @@ class StreamSource(Source):
 
     @classmethod
     def of(cls, log: Any) -> Source | None:
-        """Return a query of Polars."""
+        """Return the source of a lazy frame."""
         return cls("query", log) if isinstance(log, pl.LazyFrame) else None
 
     def scan(
         self, job: _core.Job, names: list[str], threads: int, batch_rows: int | None, progress: Progress
     ) -> _core.Partial:
-        """Threads take turns at the stream."""
+        """Scan the stream of batches on threads that take turns at it."""
         with naming(self.query):
             batches = polars_calls.batches(self._selected(names), batch_rows)
             return _core.scan_stream(job, batches, self.token, threads, progress)
 
     def rounds(self, names: list[str]) -> Iterator[list[Task]]:
-        """A few batches at a time."""
+        """Yield rounds of a few batches each."""
         tasks: list[Task] = []
         row = 0
         for frame in polars_calls.batches(self._selected(names)):
@@ -56,21 +56,33 @@ class StreamSource(Source):
         yield tasks
 
     def frames(self, names: list[str], rows: int | None = None) -> Iterator[pl.DataFrame]:
-        """What the query gives."""
+        """Yield the batches of the query."""
         with self.unchanged():
             yield from polars_calls.batches(self._selected(names), rows)
 
+    def check_complete(self, rows: int) -> None:
+        """Refuse a reading that ended before the last row.
+
+        If a file becomes shorter after Polars has read its footer, threads of Polars panic, and its stream ends as if
+        it were complete. Polars counts the rows, if that needs only footers and the columns of filters.
+        """
+        with polars_calls.reading(self.query), naming(self.query):
+            counted = polars_calls.cheap_count(self.query)
+        if counted not in (None, rows):
+            why = f"{rows} rows of it could be read, and Polars counts {counted}"
+            raise changed_log(file=polars_calls.query_name(self.query), why=why)
+
     def lazy(self) -> pl.LazyFrame:
-        """The query itself."""
+        """Return the query itself."""
         return self.query
 
     @property
     def is_query(self) -> bool:
-        """True: it has no files to know it by."""
+        """True, since a query has no files by which a change could be seen."""
         return True
 
     def in_users_terms(self, error: OffPolicyError) -> OffPolicyError:
-        """Return an error that says no more than that a query failed with the names of its files."""
+        """Return the error with the names of the query's files, if it says only that a query failed."""
         if isinstance(error, UnreadableError):
             return unreadable_file(file=polars_calls.query_name(self.query), why=str(error))
         return error
@@ -81,7 +93,7 @@ class StreamSource(Source):
 
 @contextmanager
 def naming(query: pl.LazyFrame) -> Iterator[None]:
-    """Let an error that a file of a query is not there name the query's files."""
+    """Turn the error about a missing file of a query into one that names the query's files."""
     try:
         yield
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Parquet files on other machines, which Polars reads."""
+"""Parquet files in remote storage, which Polars reads."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from offpolicy.logs.sources.source import Source, several
 
 
 class RemoteSource(StreamSource):
-    """Addresses such as `s3://bucket/log.parquet`."""
+    """A log at addresses such as `s3://bucket/log.parquet`."""
 
     @classmethod
     def of(cls, log: Any) -> Source | None:
-        """Return what Polars reads of addresses, if it can; None where nothing among the paths is an address."""
+        """Return a source that reads through Polars, or None if none of the paths is an address."""
         items = log if isinstance(log, list | tuple) else [log]
         if not all(isinstance(item, str | Path) for item in items):
             return None

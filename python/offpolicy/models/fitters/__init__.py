@@ -1,1 +1,1 @@
-"""Ways to fit a model to a log, a file each; `offpolicy.extensions.builtin` registers them."""
+"""Ways to fit a model to a log, one file per fitter; `offpolicy.extensions.builtin` registers them."""

@@ -2,7 +2,7 @@
 
     P̂(s'|s, a) = Π_i P̂_i(s'_i | s_i, a)  by counts (`marginals`),    R̂(s, a) = θ_a · (1, chosen features)  (`linear`)
 
-with values by cached particles (`particles`).
+Values are computed with cached particles (`particles`).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from offpolicy.protocols import Actions, Floats, Policy, Setting, States
 
 @dataclass(frozen=True)
 class Factored:
-    """Fits independent features of discrete values and a linear reward, in one pass over the log.
+    """A fitter of independent features with discrete values and of a linear reward, in one pass over the log.
 
-    `reward_features` are the state columns that R̂ may use, by name or number; all, unless given. `particles` next
-    states are cached for each (s, a), more where states are few, and a step keeps at most `width` states; more of
-    either costs time and buys precision. A value of a feature that was never seen with an action moves as under all
-    actions together (`unseen="pool"`) or not at all ("stay").
+    `reward_features` are the state columns that R̂ may use, by name or number; by default all of them. For each (s, a),
+    `particles` next states are cached, or more if there are few states, and each step keeps at most `width` states.
+    Larger numbers take more time and give more precision. A feature's value that was never seen with an action moves as
+    under all actions together (`unseen="pool"`) or not at all (`unseen="stay"`).
 
     >>> import numpy as np, offpolicy as op, polars as pl
     >>> log = pl.DataFrame({"episode": [0, 0, 1, 1], "step": [0, 1, 0, 1], "age": [0, 1, 0, 1],
@@ -49,7 +49,7 @@ class Factored:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuses numbers without a meaning."""
+        """Raise an error for invalid parameters."""
         for name in ("particles", "width"):
             if getattr(self, name) < 1:
                 raise bad_value(name=name, expected="at least 1", found=getattr(self, name))
@@ -59,7 +59,7 @@ class Factored:
             raise bad_value(name="seed", expected="0 or more", found=self.seed)
 
     def fit(self, log: Any, domain: Setting) -> FactoredModel:
-        """Counts the moves and solves for the rewards."""
+        """Count the moves and solve for the rewards."""
         columns = list(domain.state_columns)
         moves, rewards = MoveCounts(len(columns)), LeastSquares(domain.actions, self._features(columns))
         first_states: list[States] = []
@@ -93,7 +93,7 @@ class Factored:
 
 @dataclass(frozen=True, eq=False)
 class FactoredModel:
-    """The fitted model; `marginals` and `reward` are all it knows of the domain."""
+    """The fitted model: `marginals` are its P̂ and `reward` is its R̂."""
 
     marginals: Marginals
     reward: LinearReward
@@ -107,11 +107,11 @@ class FactoredModel:
         return Particles(self.marginals, self.domain.actions, self.fitter.particles, self.fitter.seed)
 
     def values(self, policy: Policy, horizon: int, discount: float) -> ParticleValues:
-        """The finite-horizon values of a policy."""
+        """Return the finite-horizon values of a policy."""
         return self.values_of([policy], horizon, discount)[0]
 
     def values_of(self, policies: Sequence[Policy], horizon: int, discount: float) -> list[ParticleValues]:
-        """The values of several policies on common layers, for little more than the cost of one."""
+        """Return the values of several policies on common layers, which costs little more than one policy."""
         layers = self._layers(policies, horizon)
         return [
             ParticleValues(layers, self.reward, policy, discount, *backward(layers, i, self.reward, discount))
@@ -119,7 +119,7 @@ class FactoredModel:
         ]
 
     def optimal_policy(self, maximize: bool = True) -> Policy:
-        """Greedy in the model for the domain's horizon and discount, so that it depends on the step; or the worst."""
+        """Return the best policy in the model, or the worst, for the domain's horizon; it depends on the step."""
         uniform, sign = Uniform(self.domain.actions, self.domain.legal), 1.0 if maximize else -1.0
         layers, discount = self._layers([uniform], self.domain.horizon), self.domain.discount
 
@@ -134,7 +134,7 @@ class FactoredModel:
         return EpsilonGreedy(lambda states, step: sign * values.every_action(states, step), 0.0, self.domain.legal)
 
     def sample(self, states: States, actions: Actions, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Next states drawn from P̂, and R̂: the model as a simulator."""
+        """Return next states drawn from P̂, and rewards R̂, so that the model serves as a simulator."""
         return self.marginals.sample(states, actions, rng), self.reward(states, actions)
 
     def _layers(self, policies: Sequence[Policy], horizon: int) -> Layers:

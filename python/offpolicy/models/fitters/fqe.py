@@ -1,9 +1,9 @@
-"""Fitted Q evaluation: regressions, one for each number h of steps that remain, backwards from the last.
+"""Fitted Q evaluation: one regression for each number h of remaining steps, from the last step backwards.
 
     Q̂¹ ← r,    Q̂ʰ ← r + γ Σ_a π(a|s') Q̂ʰ⁻¹(s', a),    R̂ = Q̂¹
 
-with π at the step of s', so that a policy may depend on the step, and no following value where the episode has ended.
-The optimal policy is that of fitted Q iteration, with the best legal action of s' instead of the sum over π.
+π is taken at the step of s', so that a policy may depend on the step, and nothing is added after the end of an episode.
+The optimal policy is that of fitted Q iteration, with the best legal action in s' instead of the sum over π.
 
 Le, Voloshin & Yue, "Batch policy learning under constraints" (ICML 2019); Ernst, Geurts & Wehenkel, "Tree-based batch
 mode reinforcement learning" (JMLR 2005).
@@ -32,20 +32,20 @@ from offpolicy.protocols import Actions, Floats, Policy, Setting, States, Step
 
 @dataclass(frozen=True)
 class Fqe:
-    """Fits Q̂ by any regressor with scikit-learn's `fit` and `predict`. All steps of the log are kept in memory.
+    """A fitter of Q̂ by any regressor with scikit-learn's `fit` and `predict`; it keeps the whole log in memory.
 
     Parameters
     ----------
     regressor
-        Copied, unfitted, for each regression; by default `HistGradientBoostingRegressor(random_state=0)` of
-        scikit-learn (extra `learn`).
+        A regressor that is not fitted, which is copied for each regression. The default is scikit-learn's
+        `HistGradientBoostingRegressor(random_state=0)` (extra `learn`).
     actions
-        How a regressor sees the action: `"one-hot"` beside the state, or `"separate"`, a regressor for each.
+        How actions enter: `"one-hot"` as features beside the state, or `"separate"` with one regressor per action.
     stationary
-        True for a single Q̂, that of `iterations` steps, at whatever step it is asked: less memory, and fewer
-        regressions where the horizon is long; π is then taken as at step 0.
+        True for a single Q̂, that of `iterations` steps, which is used at every step. This takes less memory, and fewer
+        regressions if the horizon is long; π is then taken at step 0.
     iterations
-        Regressions of a stationary Q̂ and of the optimal policy; by default as many as the horizon has steps.
+        The number of regressions for a stationary Q̂ and for the optimal policy; by default the horizon.
     columns
         The names of the log's columns.
 
@@ -71,7 +71,7 @@ class Fqe:
     columns: Columns | None = None
 
     def __post_init__(self) -> None:
-        """Refuses what no model can be fitted with."""
+        """Raise an error for invalid parameters."""
         if self.actions not in ACTIONS:
             raise bad_value(
                 name="actions", expected=f"one of {', '.join(map(repr, ACTIONS))}", found=repr(self.actions)
@@ -82,7 +82,7 @@ class Fqe:
             raise not_a_regressor(found=type(self.regressor).__name__)
 
     def fit(self, log: object, domain: Setting) -> FqeModel:
-        """Reads the steps, and fits the reward; a policy's values are fitted when they are asked for."""
+        """Read the steps and fit the reward; the values of a policy are fitted when `values` is called."""
         batches = list(transitions(log, domain, self.columns))
         if not any(len(batch.rewards) for batch in batches):
             raise empty_log(what="the log has no step to fit a model to")
@@ -99,7 +99,7 @@ class Fqe:
 
 
 class _Steps:
-    """The steps of a log in one piece; values are looked up only where an episode goes on to a state that is known."""
+    """All steps of a log as arrays; `follows` marks those after which the episode goes on in a known next state."""
 
     def __init__(self, batches: list[Transitions]) -> None:
         self.states: States = np.concatenate([batch.states for batch in batches])
@@ -121,7 +121,7 @@ class FqeModel:
     reward: QFunction
 
     def values(self, policy: Policy, horizon: int, discount: float) -> FqeValues:
-        """A regression for each step that may remain, or a stationary Q̂ for all of them."""
+        """Fit one regression for each number of remaining steps, or one stationary Q̂."""
         if self.fitter.stationary:
             backup = self._following(policy, lambda h: 0)
             q = self._backwards(self.fitter.iterations or horizon, discount, backup, keep=False)
@@ -130,7 +130,7 @@ class FqeModel:
         return FqeValues(policy, q, self.reward, horizon, tuple(self.domain.state_columns), self.domain.actions)
 
     def optimal_policy(self, maximize: bool = True) -> EpsilonGreedy:
-        """The greedy policy of fitted Q iteration with the domain's discount, or its opposite."""
+        """Return the best policy, or the worst, by fitted Q iteration with the domain's discount."""
         sign = 1.0 if maximize else -1.0
 
         def best(q: QFunction, states: States, h: int) -> Floats:
@@ -143,7 +143,7 @@ class FqeModel:
         return EpsilonGreedy(lambda states, step: sign * q.every_action(states), legal=self.domain.legal)
 
     def _following(self, policy: Policy, step_of: Callable[[int], int]) -> Callable[[QFunction, States, int], Floats]:
-        """V of the next states under a policy, when they are at the step `step_of(h)`."""
+        """Return a function for V of next states under a policy, which are at step `step_of(h)`."""
 
         def value(q: QFunction, states: States, h: int) -> Floats:
             pi = policy.probabilities(states, step_of(h))
@@ -154,7 +154,7 @@ class FqeModel:
     def _backwards(
         self, horizon: int, discount: float, value: Callable[[QFunction, States, int], Floats], keep: bool
     ) -> list[QFunction]:
-        """Q̂¹, …, Q̂ᴴ, or the last of them alone; a step whose next state is not known has only a reward to tell."""
+        """Return Q̂¹, …, Q̂ᴴ, or only the last; a step without a known next state is used only to fit the reward."""
         steps, low = self.steps, self.domain.reward_range[0]
         if horizon > 1 and not steps.known.any():
             raise empty_log(what="no step of the log tells where it led: values beyond one step cannot be fitted")
@@ -172,26 +172,26 @@ class FqeModel:
 
 @dataclass(frozen=True, eq=False)
 class FqeValues:
-    """Q̂ʰ of one policy; a single one is that of every step."""
+    """Q̂ʰ of one policy; if there is only one function, it is used at every step."""
 
     policy: Policy
-    q: list[QFunction]  # by steps that remain, from 1
+    q: list[QFunction]  # by the number of remaining steps, from 1
     reward: QFunction
     horizon: int
     state_columns: tuple[str, ...]
     actions: int
 
     def q_hat(self, states: States, actions: Actions, step: Step) -> Floats:
-        """Q̂(s, a) with horizon - step steps to go."""
+        """Return Q̂(s, a) with horizon - step remaining steps."""
         return self._by_step(states, step, lambda q, rows: q.of(states[rows], np.asarray(actions)[rows]))
 
     def v_hat(self, states: States, step: Step) -> Floats:
-        """Σ_a π(a|s) Q̂(s, a)."""
+        """Return Σ_a π(a|s) Q̂(s, a)."""
         pi = self.policy.probabilities(states, step)
         return self._by_step(states, step, lambda q, rows: expected(pi[rows], q.every_action(states[rows])))
 
     def r_hat(self, states: States, actions: Actions) -> Floats:
-        """R̂(s, a)."""
+        """Return R̂(s, a)."""
         return self.reward.of(states, np.asarray(actions))
 
     def _by_step(self, states: States, step: Step, value: Callable[[QFunction, Any], Floats]) -> Floats:
@@ -208,6 +208,6 @@ class FqeValues:
 
 
 def expected(pi: Floats, q: Floats) -> Floats:
-    """Σ_a π(a|s) Q̂(s, a); what is never done does not count, whatever its Q̂."""
+    """Return Σ_a π(a|s) Q̂(s, a), where actions of probability 0 do not count, whatever their Q̂ is."""
     found: Floats = np.where(pi > 0, pi * q, 0.0).sum(axis=1)
     return found

@@ -2,7 +2,7 @@
 
     z = σ(W_z x + U_z h + b_z)    u = σ(W_u x + U_u h + b_u)    c = tanh(W_c x + U_c (u h) + b_c)    h' = (1-z) h + z c
 
-Imported only by the fitter `recurrent`; arrays in and out are NumPy's.
+Only the fitter `recurrent` imports this module. Arguments and results are NumPy arrays.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Dense = list[tuple[Array, Array]]
 
 @dataclass(frozen=True)
 class Fit:
-    """How networks are fitted; the same seed gives the same network."""
+    """The parameters of a fit; the same seed gives the same network."""
 
     hidden: int
     epochs: int
@@ -35,7 +35,7 @@ class Fit:
     def q_function(
         self, inputs: Array, actions: NDArray[np.int32], count: int, targets: Array, mask: NDArray[np.bool_]
     ) -> Network:
-        """The network whose Q(h_t, a_t) is nearest to the targets; arrays are (episodes, steps, …)."""
+        """Fit the network whose Q(h_t, a_t) is nearest to the targets; arrays are (episodes, steps, …)."""
 
         def loss(network: Any, x: Any, a: Any, y: Any, m: Any) -> Any:
             q = jnp.take_along_axis(_q(network, x), a[..., None], axis=2)[..., 0]
@@ -56,7 +56,7 @@ class Fit:
         return network
 
     def regression(self, x: Array, y: Array) -> Dense:
-        """The network of two hidden layers whose outputs are nearest to the rows of y."""
+        """Fit a network of two hidden layers whose outputs are nearest to the rows of y."""
 
         def loss(layers: Any, x: Any, y: Any, m: Any) -> Any:
             for w, b in layers[:-1]:
@@ -73,14 +73,14 @@ class Fit:
     def _adam(
         self, loss: Callable[..., Any], network: Any, rng: np.random.Generator, batch: int, *data: NDArray[Any]
     ) -> Any:
-        """Minimises a loss over batches of rows; the last of `data` is a mask."""
+        """Minimise a loss over batches of rows; the last of `data` is a mask."""
         n = len(data[0])
         batch = min(batch, n)
         rounds = -(-n // batch)
-        orders = np.full((self.epochs, rounds * batch), n)  # n is a row of zeros, which fills up the last batch
+        orders = np.full((self.epochs, rounds * batch), n)  # row n is zero and pads the last batch
         orders[:, :n] = [rng.permutation(n) for _ in range(self.epochs)]
         rows = orders.reshape(-1, batch)
-        rates = self.learning_rate * np.linspace(1, 0, len(rows), endpoint=False)  # a quiet end
+        rates = self.learning_rate * np.linspace(1, 0, len(rows), endpoint=False)  # rates fall to 0
 
         def update(state: Any, now: Any) -> Any:
             (network, mean, square, t), (chosen, rate) = state, now
@@ -102,12 +102,12 @@ class Fit:
 
 
 def q_values(network: Network, inputs: Array) -> Array:
-    """Q(h_t, ·) of histories: (episodes, steps, actions)."""
+    """Return Q(h_t, ·) of histories, (episodes, steps, actions)."""
     return np.array(jax.jit(_q)(network, inputs))
 
 
 def advantages(network: Network, inputs: Array) -> Array:
-    """A(h_t, ·) of histories: (episodes, steps, actions)."""
+    """Return A(h_t, ·) of histories, (episodes, steps, actions)."""
     return np.array(jax.jit(lambda n, x: _hidden(n, x) @ n["a"] + n["a_b"])(network, inputs))
 
 

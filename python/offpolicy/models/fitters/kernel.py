@@ -3,8 +3,8 @@
     R̂(s,a), P̂(s'|s,a): averages of the sampled rewards and next states, over the samples (s_i, a_i) that differ by at
     most 1 in each coordinate, with weights exp(-‖(s,a) - (s_i,a_i)‖ / bandwidth)
 
-States are cells of a grid, so sums over samples are sums over counts. Where no sample is near, a pair has the reward
-`unseen_reward` and a self-loop.
+States are cells of a grid, so sums over samples are sums over counts. A pair without a sample nearby has the reward
+`unseen_reward` and leads back to its own state.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from offpolicy.protocols import (
     ValueModel,
 )
 
-#: How the cells of a coordinate may lie: their ends apart, beside each other, or no cell beside another.
+#: The geometry of a coordinate: on a line, on a circle whose ends are neighbours, or without any neighbours.
 AXES = ("line", "circle", "apart")
-#: Value iteration stops when no value moves by more than this part of the largest.
+#: Value iteration stops when no value changes by more than this fraction of the largest value.
 TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """Kernel-based models; distances are counted in cells.
+    """A fitter of kernel-based models; distances are counted in cells.
 
-    `actions` says how they lie: in a "line", in a "circle", or "apart", so that nothing is learned from one about
-    another. None asks the domain's `action_axis`; without one they are apart. `grid` and `unseen_reward` are the
-    domain's `grid` and its lowest reward unless given.
+    `actions` is the geometry of the actions: a "line", a "circle", or "apart", so that nothing is learned from one
+    action about another. The default is the domain's `action_axis`, or "apart" if it has none. `grid` and
+    `unseen_reward` are by default the domain's `grid` and its lowest reward.
 
     >>> import offpolicy as op, polars as pl
     >>> from offpolicy.models.fitters.kernel import Kernel
@@ -65,7 +65,7 @@ class Kernel:
     actions: str | None = None
 
     def fit(self, log: Any, domain: Setting) -> KernelModel:
-        """Counts the log's transitions in one pass."""
+        """Count the log's transitions in one pass."""
         grid = self.grid or getattr(domain, "grid", None)
         if grid is None:
             raise no_grid(name=repr(domain.name), why="", how="one, Kernel(grid=op.Grid(...))")
@@ -83,20 +83,20 @@ class Kernel:
 
 
 class KernelModel:
-    """A fitted model; `r_hat` is its R̂, (cells, actions)."""
+    """The fitted model; `r_hat` is its R̂, (cells, actions)."""
 
     def __init__(self, core: _core.KernelModel, grid: Grid, domain: Setting) -> None:
-        """Wraps what the Rust core fitted."""
+        """Wrap the model that the Rust core fitted."""
         self.grid, self._core, self._domain = grid, core, domain
         self.r_hat: Floats = core.reward().reshape(grid.cells, domain.actions)
         self._states = grid.centers(np.arange(grid.cells))
 
     def values(self, policy: Policy, horizon: int, discount: float) -> KernelValues:
-        """The finite-horizon values of a policy."""
+        """Return the finite-horizon values of a policy."""
         return self.values_of([policy], horizon, discount)[0]
 
     def values_of(self, policies: Sequence[Policy], horizon: int, discount: float) -> list[KernelValues]:
-        """Those of several policies at once, which costs less than one after the other."""
+        """Return the values of several policies, computed together, which costs less than one after the other."""
         if horizon < 1:
             raise bad_value(name="horizon", expected="at least 1", found=horizon)
         flat = [table_at(policy, self._states, horizon).ravel() for policy in policies]
@@ -110,9 +110,9 @@ class KernelModel:
         ]
 
     def optimal_policy(self, maximize: bool = True) -> TabularPolicy:
-        """The best stationary policy over legal actions, or the worst, by value iteration with the domain's discount.
+        """Return the best stationary policy, or the worst, by value iteration with the domain's discount.
 
-        Of equal actions the first is taken.
+        Only legal actions are considered, and the first of equally good actions is taken.
         """
         legal, discount = self._domain.legal(self._states), self._domain.discount
         best = self._core.optimal_actions(legal.ravel(), discount, maximize, TOLERANCE)
@@ -123,7 +123,7 @@ class KernelModel:
 
 @dataclass
 class _Together:
-    """Policies whose values are found in one pass, when first asked for; so is Q̂ at the rows that were asked for."""
+    """Policies whose values are computed in one pass on first use, together with Q̂ at the rows of that use."""
 
     core: _core.KernelModel
     policies: list[Floats]
@@ -141,7 +141,10 @@ class _Together:
         return self._found
 
     def q_hat(self, pairs: NDArray[np.uint32], remaining: NDArray[np.uint32], lanes: Sequence[int]) -> list[Floats]:
-        """Q̂ at rows. It is `actions` times as large as V̂, so it is not kept but smoothed anew when asked for later."""
+        """Return Q̂ at rows for the policies of these lanes; later calls compute it again.
+
+        The table of Q̂ is `actions` times as large as that of V̂, so it is not kept.
+        """
         if self._found is None and len(lanes) == len(self.policies):
             return self._pass(pairs, remaining)
         tables = self.tables
@@ -155,12 +158,12 @@ class _Together:
 
 @dataclass(frozen=True, eq=False)
 class KernelValues:
-    """The values of one policy, found with those of others."""
+    """The values of one policy; `lane` is its position among the policies that were computed together."""
 
     model: KernelModel
     together: _Together
     lane: int
-    policy: Policy | None = None  # asked at each state, where it tells two states of a cell apart
+    policy: Policy | None = None  # set if it may differ between states of a cell
 
     @property
     def table(self) -> Floats:
@@ -168,24 +171,24 @@ class KernelValues:
         return self.together.tables[self.lane]
 
     def q_hat(self, states: States, actions: Actions, step: Step) -> Floats:
-        """Q̂(s, a)."""
+        """Return Q̂(s, a)."""
         pairs, remaining = self._pairs(states, actions), self._remaining(step, len(states))
         return self.together.q_hat(pairs, remaining.astype(np.uint32), [self.lane])[0]
 
     def v_hat(self, states: States, step: Step) -> Floats:
-        """V̂(s) = Σ_a π(a|s) Q̂(s, a)."""
+        """Return V̂(s) = Σ_a π(a|s) Q̂(s, a)."""
         if self.policy is not None:
             return expected_q(self, self.policy, states, step)
         found: Floats = self.table[self._remaining(step, len(states)), self.model.grid.index(states)]
         return found
 
     def r_hat(self, states: States, actions: Actions) -> Floats:
-        """R̂(s, a)."""
+        """Return R̂(s, a)."""
         found: Floats = self.model.r_hat.ravel()[self._pairs(states, actions)]
         return found
 
     def is_beside(self, other: ValueModel | None) -> bool:
-        """True if these values are the next to another's, so that both can be asked for at once."""
+        """Return whether these values directly follow another policy's, so that both can be looked up at once."""
         return (
             isinstance(other, KernelValues)
             and (other.together is self.together and other.lane + 1 == self.lane)
@@ -193,7 +196,10 @@ class KernelValues:
         )
 
     def lookup_many(self, questions: Sequence[Question], rows: LoggedRows) -> list[dict[str, Floats]]:
-        """Q̂ and V̂ of several policies from one smoothing; those of one alone are asked for in smaller batches."""
+        """Return Q̂ and V̂ of several policies from one smoothing, or nothing for a single policy.
+
+        `annotate` then asks for the single policy in smaller batches.
+        """
         together = questions_together(questions)
         if together == 1:
             return [{}]
@@ -224,7 +230,7 @@ class KernelValues:
 
 @dataclass
 class _Counts:
-    """Sums over the samples of each pair (s, a), and how often each s' followed."""
+    """Sums over the samples of each pair (s, a), and the count of each following s'."""
 
     cells: int
     count: Floats
@@ -235,7 +241,7 @@ class _Counts:
 
     @classmethod
     def of(cls, log: Any, domain: Setting, grid: Grid) -> _Counts:
-        """Those of a log, batch after batch."""
+        """Count the transitions of a log batch by batch."""
         size = grid.cells * domain.actions
         counts = cls(grid.cells, *np.zeros((3, size)), *np.zeros((2, 0), dtype=np.int64))
         for batch in transitions(log, domain):
@@ -255,6 +261,6 @@ class _Counts:
         self.followed, self.times = new, times
 
     def successors(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32], Floats]:
-        """(pair, s', times), ascending."""
+        """Return (pair, s', times) in ascending order."""
         pair, following = np.divmod(self.followed, self.cells)
         return pair.astype(np.uint32), following.astype(np.uint32), self.times.astype(np.float64)

@@ -1,9 +1,10 @@
-"""A reward that is linear in features, for each action by itself, by least squares:
+"""A reward that is linear in features, fitted by least squares for each action separately:
 
     R̂(s, a) = θ_a0 + Σ_i θ_ai s_i,    θ_a = argmin Σ (r - R̂(s, a))² over the steps that took a
 
-of all minima the one of least norm, so that a feature without variation does no harm; an action never taken has R̂ = 0.
-Batches are folded into the triangle R of a QR decomposition of [1 s r], which has all that least squares needs to know.
+Of several minima the one of least norm is taken, so that a feature without variation does no harm. An action that was
+never taken has R̂ = 0.
+Each batch updates the triangle R of a QR decomposition of [1 s r], which is sufficient for least squares.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ import numpy as np
 
 from offpolicy.protocols import Actions, Floats, States
 
-#: Singular values below this share of the largest count as 0.
+#: Singular values below this fraction of the largest are treated as 0.
 RANK_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class LinearReward:
-    """R̂; `theta` is (actions, 1 + k), with zeros for the features that were not used.
+    """The function R̂; `theta` is (actions, 1 + k), with zeros for the features that were not used.
 
     >>> import numpy as np
     >>> from offpolicy.models.fitters.linear import LeastSquares
@@ -34,27 +35,27 @@ class LinearReward:
     theta: Floats
 
     def __call__(self, states: States, actions: Actions) -> Floats:
-        """R̂(s, a), n values."""
+        """Return R̂(s, a), n values."""
         theta = self.theta[actions]
         value: Floats = theta[:, 0] + (theta[:, 1:] * states).sum(axis=1)
         return value
 
     def every_action(self, states: States) -> Floats:
-        """R̂(s, ·), (n, actions) values."""
+        """Return R̂(s, ·), (n, actions) values."""
         value: Floats = self.theta[:, 0] + states @ self.theta[:, 1:].T
         return value
 
 
 class LeastSquares:
-    """A regression for each action, a batch at a time."""
+    """One regression per action, updated batch by batch."""
 
     def __init__(self, actions: int, features: Sequence[int]) -> None:
-        """Nothing seen yet."""
+        """Begin without data."""
         self.features = list(features)
         self.triangles = [np.empty((0, len(self.features) + 2)) for _ in range(actions)]
 
     def add(self, states: States, actions: Actions, rewards: Floats) -> None:
-        """Folds a batch in."""
+        """Add a batch."""
         rows = np.column_stack([np.ones(len(states)), states[:, self.features], rewards]).astype(float)
         order = np.argsort(actions, kind="stable")
         ends = np.searchsorted(actions[order], np.arange(len(self.triangles) + 1))
@@ -64,7 +65,7 @@ class LeastSquares:
                 self.triangles[a] = np.asarray(np.linalg.qr(np.vstack([triangle, mine]), mode="r"))
 
     def reward(self, state_features: int) -> LinearReward:
-        """The least squares of all that was added."""
+        """Return the least squares solution for all added batches."""
         theta = np.zeros((len(self.triangles), 1 + state_features))
         used = [0, *(1 + i for i in self.features)]
         for a, triangle in enumerate(self.triangles):

@@ -1,9 +1,9 @@
-"""Features of discrete values that move independently of each other, each by its own counts, pooled over time:
+"""Features with discrete values that move independently of each other, by counts pooled over time:
 
     P̂(s'|s, a) = Π_i P̂_i(s'_i | s_i, a),    P̂_i(y|x, a) = count(x, a, y) / count(x, a)
 
-A value that was never seen with an action moves under it as under all actions together, or stays as it is if asked to
-(`unseen`); a value that was never seen at all moves like the nearest one that was.
+A value that was never seen with an action moves as under all actions together, or stays as it is, depending on
+`unseen`. A value that was never seen at all moves like the nearest value that was.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from offpolicy import _core
 from offpolicy.errors.kinds.of_logs import empty_log
 from offpolicy.protocols import Actions, Floats, States
 
-#: A state as the numbers of its features' values: (n, k).
+#: States as the numbers of their features' values, (n, k).
 Numbers = NDArray[np.uint32]
-#: Moves of a feature: action, value number before and after, and how often.
+#: The moves of a feature: action, number of the value before and after, and count.
 Moves: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32], Floats]
-#: Moves are counted in a table, unless it would have more than so many places a move; then they are sorted.
+#: Moves are counted in a table, or sorted if the table would have more than this many entries per move.
 DENSE = 4
 
 
@@ -41,34 +41,34 @@ class Marginals:
     """
 
     values: tuple[Floats, ...]
-    spread: Floats  # the standard deviation of each feature, or 1 where it has none: a unit for distances
+    spread: Floats  # the standard deviation of each feature, or 1 if it is 0: the unit of distances
     table: _core.Marginals
-    moves: tuple[Moves, ...]  # what the table is made of
-    seen: tuple[NDArray[np.bool_], ...]  # of each feature, which values were seen with which actions, (actions, values)
+    moves: tuple[Moves, ...]  # from which the table is made
+    seen: tuple[NDArray[np.bool_], ...]  # per feature, which values were seen with which actions, (actions, values)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many values each feature has."""
+        """The number of values of each feature."""
         return tuple(len(values) for values in self.values)
 
     def numbers(self, states: States) -> Numbers:
-        """The value numbers of states; a value never seen has the number of the nearest."""
+        """Return the value numbers of states; an unseen value has the number of the nearest one."""
         columns = [_nearest_value(values, states[:, i]) for i, values in enumerate(self.values)]
         return np.stack(columns, axis=1).astype(np.uint32)
 
     def states(self, numbers: Numbers) -> Floats:
-        """The states of value numbers."""
+        """Return the states of value numbers."""
         return np.stack([values[numbers[:, i]] for i, values in enumerate(self.values)], axis=1)
 
     def sample(self, states: States, actions: Actions, rng: np.random.Generator) -> Floats:
-        """A next state for each state and action."""
+        """Draw a next state for each state and action."""
         next_numbers = self.table.next(
             self.numbers(states), np.asarray(actions, dtype=np.uint32), rng.random((len(states), len(self.values)))
         )
         return self.states(next_numbers)
 
     def move_probability(self, states: States, actions: Actions, next_states: States) -> Floats:
-        """P̂(s'|s, a), n values; 0 where a feature of s' has a value that none ever had."""
+        """Return P̂(s'|s, a), n values; it is 0 if a feature of s' has a value that never occurred."""
         before, after = (self.numbers(each).astype(np.int64) for each in (states, next_states))
         found = np.ones(len(states))
         for i, (values, (codes, shares, moved)) in enumerate(zip(self.values, self._shares, strict=True)):
@@ -81,7 +81,7 @@ class Marginals:
 
     @cached_property
     def _shares(self) -> list[tuple[NDArray[np.int64], Floats, NDArray[np.bool_]]]:
-        """Of each feature the moves by (a · size + x) · size + y, their P̂_i(y|x, a), and which (a, x) move at all."""
+        """Per feature, codes (a · size + x) · size + y of moves, their P̂_i(y|x, a), and which (a, x) have moves."""
         found = []
         for size, (a, x, y, count), seen in zip(self.sizes, self.moves, self.seen, strict=True):
             row = a.astype(np.int64) * size + x
@@ -91,7 +91,7 @@ class Marginals:
         return found
 
     def is_seen(self, states: States, actions: Actions) -> NDArray[np.bool_]:
-        """True where each feature's own value was seen with the action, so that nothing was put in its place."""
+        """Return where each feature's own value was seen with the action, so that no other value is substituted."""
         found = np.ones(len(states), dtype=bool)
         numbers = self.numbers(states)
         for i, (values, seen) in enumerate(zip(self.values, self.seen, strict=True)):
@@ -99,24 +99,24 @@ class Marginals:
         return found
 
     def expected(self, feature: int, f: Floats) -> Floats:
-        """Σ_y P̂_i(y|x, a) f(y): an (actions, values) array."""
+        """Return Σ_y P̂_i(y|x, a) f(y), an (actions, values) array."""
         return self.table.expected(feature, f)
 
     def probability(self, feature: int, action: int, value: float) -> Floats:
-        """P̂_i(·|value, action) over `values[feature]`."""
+        """Return P̂_i(·|value, action) over `values[feature]`."""
         x = int(_nearest_value(self.values[feature], np.array([value]))[0])
         return np.array([self.expected(feature, unit)[action, x] for unit in np.eye(self.sizes[feature])])
 
 
 class MoveCounts:
-    """Counts of moves, added up batch by batch; its size is that of the distinct moves."""
+    """Counts of moves, summed batch by batch; memory grows with the number of distinct moves."""
 
     def __init__(self, features: int) -> None:
-        """No moves yet."""
+        """Begin without moves."""
         self.moves: list[list[tuple[Actions, Floats, Floats, Floats]]] = [[] for _ in range(features)]
 
     def add(self, states: States, actions: Actions, next_states: States) -> None:
-        """Counts a batch."""
+        """Count a batch."""
         for i, moves in enumerate(self.moves):
             x, y = states[:, i].astype(float), next_states[:, i].astype(float)
             moves.append(_tally(np.asarray(actions, dtype=np.int64), x, y, np.ones(len(x))))
@@ -124,7 +124,7 @@ class MoveCounts:
                 moves[:] = [_tally(*_joined(moves))]
 
     def marginals(self, actions: int, unseen: str = "pool") -> Marginals:
-        """The tables of all that was counted; an `unseen` value may "pool" the actions or "stay"."""
+        """Return the tables of all counted moves; an `unseen` value may "pool" the actions or "stay"."""
         if not self.moves or not all(self.moves):
             raise empty_log(what="there is no transition to count: the log is empty, or no next state is known")
         values, spread, tables, seen = [], [], [], []
@@ -150,7 +150,7 @@ def _joined(moves: list[tuple[Actions, Floats, Floats, Floats]]) -> tuple[Action
 
 
 def _tally(a: Actions, x: Floats, y: Floats, count: Floats) -> tuple[Actions, Floats, Floats, Floats]:
-    """Each distinct (a, x, y) once, with the sum of its counts."""
+    """Return each distinct (a, x, y) once, with the sum of its counts."""
     before, after = np.unique(x), np.unique(y)
     code = (a * len(before) + np.searchsorted(before, x)) * len(after) + np.searchsorted(after, y)
     if code.max(initial=0) < DENSE * len(code):
@@ -166,7 +166,7 @@ def _tally(a: Actions, x: Floats, y: Floats, count: Floats) -> tuple[Actions, Fl
 
 
 def _pooled(a: Actions, x: Floats, y: Floats, count: Floats, actions: int) -> tuple[Actions, Floats, Floats, Floats]:
-    """The same moves, and those of all actions together for each action and value that have none."""
+    """Add the moves of all actions together for each action and value without moves."""
     _, any_x, any_y, any_count = _tally(np.zeros_like(a), x, y, count)
     known = np.unique(any_x)
     seen = np.zeros((actions, len(known)), dtype=bool)

@@ -1,7 +1,7 @@
-"""OpenMP's threads for regressors: no more than the processors that are ours, and than there is work for.
+"""A limit for OpenMP's threads in regressors, by the available processors and the amount of work.
 
-A regressor of scikit-learn starts a thread for each processor and lets them spin between short loops. On a machine that
-is busy, or in calls with few rows, that costs more than it gains.
+A regressor of scikit-learn starts one thread per processor, and the threads spin between short loops. On a busy
+machine, or in calls with few rows, this costs more than it gains.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-#: With fewer rows a thread more does not pay.
+#: The number of rows from which one more thread is worthwhile.
 ROWS_OF_A_THREAD = 50_000
 
 
 def worthwhile(rows: int) -> int:
-    """Return how many threads a regression or prediction of so many rows gets.
+    """Return the number of threads for a regression or prediction of so many rows.
 
     >>> from offpolicy.models.fitters.openmp import worthwhile
     >>> worthwhile(10_000)
@@ -30,7 +30,7 @@ def worthwhile(rows: int) -> int:
 
 @contextmanager
 def limited(rows: int) -> Iterator[None]:
-    """Limit OpenMP's threads inside, for the thread that calls; without threadpoolctl nothing is changed."""
+    """Limit OpenMP's threads for calls of this thread inside the context, if threadpoolctl is installed."""
     controller = _controller()
     if controller is None:
         yield
@@ -41,7 +41,7 @@ def limited(rows: int) -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _controller() -> Any:
-    """Return what sets the threads of the libraries that are loaded, looked for once: that takes milliseconds."""
+    """Return the controller of the loaded libraries' threads; it is cached, since finding them takes milliseconds."""
     try:
         return import_module("threadpoolctl").ThreadpoolController()
     except ImportError:

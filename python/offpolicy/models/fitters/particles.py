@@ -1,24 +1,24 @@
 """Finite-horizon values in a factored model by cached particles (Jiang & Li 2016, appendix "KDD Cup 1998").
 
-The paper samples a few next states of each (s, a) once, and keeps them as the distribution P̂(·|s, a). Two things make
-that exact where it can be, and bounded where it cannot:
+The paper samples a few next states of each (s, a) once, and keeps them as the distribution P̂(·|s, a). Two additions
+bound the cost and remove much of the sampling error:
 
 **Layers.** Layer t holds the states that particles reach at step t from the log's first states. A layer that would have
-more than `width` states keeps a random sample of them, chosen by how often the policies get there, and the particles
-that fell away are taken for their nearest neighbours. Layers of fewer states have more particles a pair, up to the same
-total.
+more than `width` states keeps a random sample of them, weighted by how often the policies reach them, and particles in
+other states are moved to the nearest state that is kept. Layers of fewer states have more particles per pair, up to the
+same total.
 
 **A part that needs no particles.** Under an action distribution μ_t that ignores the state, features that move
-independently and a linear reward give an additive value, exactly and at the cost of one small table a feature:
+independently and a linear reward give an additive value, exactly and at the cost of one small table per feature:
 
     L_t(s) = c_t + Σ_i ℓ_ti(s_i),    ℓ_ti(x) = Σ_a μ_t(a) (θ_ai x + γ Σ_y P̂_i(y|x, a) ℓ_{t+1,i}(y))
 
-With μ_t the policy's own mean over layer t, particles and neighbours carry only the rest, D = V̂ - L:
+With μ_t the policy's own mean over layer t, particles are needed only for the rest, D = V̂ - L:
 
     Q̂_t(s, a) = R̂(s, a) + γ Σ_s' P̂(s'|s, a) L_{t+1}(s') + γ mean over particles of D_{t+1}
     D_t(s)    = Σ_a π(a|s) Q̂_t(s, a) - L_t(s)
 
-so that a policy that ignores the state is evaluated exactly, whatever the width and the number of particles.
+A policy that ignores the state is therefore evaluated exactly, for every width and number of particles.
 """
 
 from __future__ import annotations
@@ -38,17 +38,18 @@ from offpolicy.models.fitters.marginals import Marginals, Numbers
 from offpolicy.policies import probabilities_of
 from offpolicy.protocols import Actions, Floats, Policy, States, Step
 
-#: From (n, actions) values Q̂ of layer t to its n values V̂.
+#: Maps t and the (n, actions) values Q̂ of layer t to its n values V̂.
 Backup: TypeAlias = Callable[[int, Floats], Floats]
-#: The share of the uniform policy in what decides which states a full layer keeps.
+#: The share of the uniform policy in the mixture that decides which states a full layer keeps.
 EXPLORE = 0.1
-#: A full layer keeps states by mass to this power: below 1 for more of the rare ones, which have no near neighbours.
+#: A full layer samples states by mass to this power. A power below 1 keeps more of the rare states, which have no near
+#: neighbours.
 BREADTH = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Particles:
-    """The cached particles of a model: `count` next states of each (s, a), the same whenever they are asked for."""
+    """The cached particles of a model: `count` next states of each (s, a), which are the same on every call."""
 
     marginals: Marginals
     actions: int
@@ -56,23 +57,23 @@ class Particles:
     seed: int
 
     def of(self, states: Numbers, actions: Actions) -> tuple[Numbers, NDArray[np.uint32]]:
-        """The distinct next states, and the (n, count) index into them."""
+        """Return the distinct next states, and the (n, count) index into them."""
         return self.marginals.table.particles(states, actions.astype(np.uint32), self.count, self.seed)
 
     def of_every_action(self, states: Numbers) -> tuple[Numbers, NDArray[np.uint32]]:
-        """The distinct next states, and the (n, actions, count) index into them."""
+        """Return the distinct next states, and the (n, actions, count) index into them."""
         n = len(states)
         found, index = self.of(np.repeat(states, self.actions, axis=0), np.tile(np.arange(self.actions), n))
         return found, index.reshape(n, self.actions, self.count)
 
     def for_a_layer(self, states: int, width: int) -> Particles:
-        """As many as give a full layer `count` each; a layer of few states, such as the first, can afford more."""
+        """Return particles for a layer: `count` per pair in a full layer, and more in a layer of fewer states."""
         return replace(self, count=max(self.count, self.count * width // states))
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """The states kept for a step, in the order of their codes."""
+    """The states kept for a step in the order of their codes, and the mass of each."""
 
     marginals: Marginals
     numbers: Numbers
@@ -80,12 +81,12 @@ class Layer:
 
     @cached_property
     def codes(self) -> NDArray[np.int64]:
-        """A number for each state, to find it by."""
+        """One number per state, by which it is found."""
         return _codes(self.marginals, self.numbers)
 
     @cached_property
     def points(self) -> NDArray[np.float32]:
-        """The states in units of the features' spread, to measure distances."""
+        """The states in units of the features' spread, for distances."""
         return _points(self.marginals, self.numbers)
 
     @property
@@ -94,7 +95,7 @@ class Layer:
         return self.marginals.states(self.numbers)
 
     def locate(self, numbers: Numbers) -> NDArray[np.intp]:
-        """Where states are in this layer, or their nearest neighbours by the sum of |differences|/spread."""
+        """Return the places of states or their nearest neighbours in this layer, by the sum of |differences|/spread."""
         codes = _codes(self.marginals, numbers)
         place = np.searchsorted(self.codes, codes).clip(0, len(self.codes) - 1)
         absent = np.flatnonzero(self.codes[place] != codes)
@@ -105,7 +106,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Layers:
-    """The layers of some policies; `successors[t]` is (states, actions, particles), places in layer t + 1."""
+    """The layers of some policies; `successors[t]`, (states, actions, particles), has places in layer t + 1."""
 
     particles: list[Particles]  # of each layer
     layers: list[Layer]
@@ -114,12 +115,12 @@ class Layers:
 
     @property
     def marginals(self) -> Marginals:
-        """P̂."""
+        """The model's P̂."""
         return self.layers[0].marginals
 
     @classmethod
     def build(cls, particles: Particles, first: Layer, policies: Sequence[Policy], horizon: int, width: int) -> Layers:
-        """Forwards from the first states."""
+        """Build the layers forwards from the first states."""
         layers, successors, cached = [first], [], []
         probabilities: list[list[Floats]] = [[] for _ in policies]
         for t in range(horizon):
@@ -145,7 +146,7 @@ class Layers:
 
 @dataclass(frozen=True, eq=False)
 class ParticleValues:
-    """Q̂, V̂ and R̂ of one policy; the members of `additive` and `rest` are those of layers 0, 1, …, horizon."""
+    """Q̂, V̂ and R̂ of one policy; `additive` and `rest` have L and D of layers 0, 1, …, horizon."""
 
     layers: Layers
     reward: LinearReward
@@ -153,22 +154,22 @@ class ParticleValues:
     discount: float
     additive: list[Additive]
     rest: list[Floats]
-    #: V̂ = Σ π (R̂ + γ Σ P̂ V̂) holds but for what particles and neighbours miss of D.
+    #: V̂ = Σ π (R̂ + γ Σ P̂ V̂) holds up to the error of D from particles and neighbours.
     transition_remark: ClassVar[str] = "V̂ comes from particles, whose error is left as a bias of dr-v2"
 
     @property
     def horizon(self) -> int:
-        """How many steps the values are for."""
+        """The number of steps."""
         return len(self.layers.layers)
 
     @property
     def start_value(self) -> float:
-        """The mean of V̂ over the first states of the log, without asking for them."""
+        """The mean of V̂ over the first states of the log, which the first layer already has."""
         first = self.layers.layers[0]
         return float(first.mass @ (self.additive[0].of(first.numbers) + self.rest[0]))
 
     def q_hat(self, states: States, actions: Actions, step: Step) -> Floats:
-        """Q̂(s, a), n values."""
+        """Return Q̂(s, a), n values."""
         actions = np.asarray(actions)
         numbers = self.layers.marginals.numbers(states)
         value = self.reward(states, actions)
@@ -184,22 +185,22 @@ class ParticleValues:
         return value
 
     def v_hat(self, states: States, step: Step) -> Floats:
-        """V̂(s) = Σ_a π(a|s) Q̂(s, a), n values."""
+        """Return V̂(s) = Σ_a π(a|s) Q̂(s, a), n values."""
         value: Floats = (self.policy.probabilities(states, step) * self.every_action(states, step)).sum(axis=1)
         return value
 
     def r_hat(self, states: States, actions: Actions) -> Floats:
-        """R̂(s, a), n values."""
+        """Return R̂(s, a), n values."""
         return self.reward(states, np.asarray(actions))
 
     def transition_probability(self, states: States, actions: Actions, next_states: States) -> Floats:
-        """P̂(s'|s, a), n values; NaN where a feature's value was never seen with the action."""
+        """Return P̂(s'|s, a), n values; NaN where a feature's value was never seen with the action."""
         actions, marginals = np.asarray(actions), self.layers.marginals
         seen = marginals.is_seen(states, actions)
         return np.where(seen, marginals.move_probability(states, actions, next_states), np.nan)
 
     def every_action(self, states: States, step: Step) -> Floats:
-        """Q̂(s, ·), (n, actions) values."""
+        """Return Q̂(s, ·), (n, actions) values."""
         marginals = self.layers.marginals
         numbers, value = marginals.numbers(states), self.reward.every_action(states)
         for t, rows in self._by_step(len(states), step):
@@ -223,7 +224,7 @@ class ParticleValues:
 
 @dataclass(frozen=True, eq=False)
 class Additive:
-    """L_t of one step; `expected[i]` is Σ_y P̂_i(y|x, a) ℓ_ti(y), an (actions, values) array."""
+    """The function L_t of one step; `expected[i]` is Σ_y P̂_i(y|x, a) ℓ_ti(y), an (actions, values) array."""
 
     constant: float
     tables: list[Floats]
@@ -231,12 +232,12 @@ class Additive:
 
     @classmethod
     def none(cls, marginals: Marginals, actions: int) -> Additive:
-        """L = 0, after the last step."""
+        """Return L = 0, which holds after the last step."""
         sizes = marginals.sizes
         return cls(0.0, [np.zeros(size) for size in sizes], [np.zeros((actions, size)) for size in sizes])
 
     def before(self, mu: Floats, marginals: Marginals, reward: LinearReward, discount: float) -> Additive:
-        """L_{t-1} from L_t and μ_{t-1}."""
+        """Return L_{t-1}, computed from this L_t and μ_{t-1}."""
         theta = mu @ reward.theta
         tables = [
             theta[1 + i] * values + discount * (mu @ self.expected[i]) for i, values in enumerate(marginals.values)
@@ -245,19 +246,19 @@ class Additive:
         return Additive(theta[0] + discount * self.constant, tables, expected)
 
     def of(self, numbers: Numbers) -> Floats:
-        """L_t(s), n values."""
+        """Return L_t(s), n values."""
         total: Floats = self.constant + np.sum([table[numbers[:, i]] for i, table in enumerate(self.tables)], axis=0)
         return total
 
     def expected_of(self, numbers: Numbers, actions: Actions) -> Floats:
-        """Σ_s' P̂(s'|s, a) L_t(s'), n values."""
+        """Return Σ_s' P̂(s'|s, a) L_t(s'), n values."""
         total: Floats = self.constant + np.sum(
             [table[actions, numbers[:, i]] for i, table in enumerate(self.expected)], axis=0
         )
         return total
 
     def expected_of_every_action(self, numbers: Numbers) -> Floats:
-        """The same for all actions, (n, actions) values."""
+        """Return Σ_s' P̂(s'|s, a) L_t(s') for all actions, (n, actions) values."""
         total: Floats = self.constant + np.sum(
             [table[:, numbers[:, i]].T for i, table in enumerate(self.expected)], axis=0
         )
@@ -267,7 +268,7 @@ class Additive:
 def backward(
     layers: Layers, which: int, reward: LinearReward, discount: float, backup: Backup | None = None
 ) -> tuple[list[Additive], list[Floats]]:
-    """L and D of one policy of the layers, from the last step to the first; `backup` is Σ_a π(a|s) Q̂ unless given."""
+    """Compute L and D of one policy from the last step to the first; `backup` is Σ_a π(a|s) Q̂ unless given."""
     marginals, pi = layers.marginals, layers.probabilities[which]
     after, rest_after = Additive.none(marginals, len(reward.theta)), np.zeros(0)
     additive, rest = [after], [rest_after]
@@ -286,13 +287,13 @@ def backward(
 
 
 def sorted_layer(marginals: Marginals, numbers: Numbers, mass: Floats) -> Layer:
-    """A layer of distinct states."""
+    """Return a layer of distinct states, sorted by their codes."""
     order = np.argsort(_codes(marginals, numbers))
     return Layer(marginals, numbers[order], mass[order])
 
 
 def _sampled(layer: Layer, width: int, rng: np.random.Generator) -> Layer:
-    """At most `width` of the states, without replacement, weighted by mass (Efraimidis & Spirakis 2006)."""
+    """Sample at most `width` states without replacement, weighted by mass (Efraimidis & Spirakis 2006)."""
     if len(layer.mass) <= width:
         return layer
     waiting = rng.exponential(size=len(layer.mass)) / np.maximum(layer.mass, np.finfo(float).tiny) ** BREADTH

@@ -1,4 +1,4 @@
-"""A function of state and action from regressors: one that sees the action as a feature, or one for each action."""
+"""A function of state and action from one regressor with the action as a feature, or from one regressor per action."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from offpolicy.protocols import Actions, Floats, Setting, States
 
 ONE_HOT, SEPARATE = "one-hot", "separate"
 ACTIONS = (ONE_HOT, SEPARATE)
-#: Rows that a regressor is asked for at a time, about.
+#: The approximate number of rows per call of a regressor.
 BATCH_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class QFunction:
-    """Q̂(s, a); `blank` is a regressor that is not fitted.
+    """The function Q̂(s, a); `blank` is a regressor that is not fitted.
 
-    Where each action has a regressor of its own, one that the log never has is worth `unseen` in every state.
+    If each action has its own regressor, an action that the log never has gets the value `unseen` in every state.
 
     >>> import numpy as np
     >>> from offpolicy import LoggedDomain
@@ -43,7 +43,7 @@ class QFunction:
     unseen: float = 0.0
 
     def fitted(self, states: States, actions: Actions, targets: Floats, unseen: float) -> QFunction:
-        """The same kind of function, fitted to these targets."""
+        """Return a function of the same kind, fitted to these targets."""
         if self.kind == ONE_HOT:
             regressors = [self._fitted(self._features(states, actions), targets)]
         else:
@@ -52,14 +52,14 @@ class QFunction:
         return replace(self, regressors=regressors, unseen=unseen)
 
     def of(self, states: States, actions: Actions) -> Floats:
-        """Q̂ of each state with its action."""
-        if not len(states):  # scikit-learn refuses
+        """Return Q̂ of each state with its action."""
+        if not len(states):  # scikit-learn raises an error
             return np.zeros(0)
         pairs, again = _distinct(np.column_stack([states, actions]))
         return self._of_distinct(pairs[:, :-1].astype(states.dtype), pairs[:, -1].astype(np.int64))[again]
 
     def every_action(self, states: States) -> Floats:
-        """Q̂ of each state with all actions, (n, actions); a state that comes again is predicted once."""
+        """Return Q̂ of each state with all actions, (n, actions); equal states are predicted only once."""
         if not len(states):
             return np.zeros((0, self.domain.actions))
         n_actions = self.domain.actions
@@ -99,7 +99,7 @@ class QFunction:
 
 
 def _distinct(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the different rows, and which of them each row is; rows are the same where their bytes are."""
+    """Return the distinct rows, compared byte by byte, and the index of each row among them."""
     matrix = np.ascontiguousarray(rows)
     whole = matrix.view(np.dtype((np.void, matrix.dtype.itemsize * matrix.shape[1]))).reshape(-1)
     _, first, again = np.unique(whole, return_index=True, return_inverse=True)

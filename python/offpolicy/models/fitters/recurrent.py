@@ -3,10 +3,10 @@ Approach", which Jiang & Li (2016) use for π_train of the KDD Cup 1998 donation
 
     h_t = GRU(h_{t-1}, [s_t, a_{t-1}, r_{t-1}]),    Q(h_t, a) = v(h_t) + A(h_t, a)
 
-Fitted to the return that followed each logged action, Σ_{u≥t} γ^{u-t} r_u: Q of the behaviour policy, for which greedy
-is one step of policy improvement. Li et al. bootstrap by Q-learning; a logged return needs no maximum over actions that
-the log never took there, which is where Q-learning from logs goes wrong. v and A are apart, as in a duelling network
-(Wang et al. 2016), because returns differ far more between histories than between actions.
+Q is fitted to the return that followed each logged action, Σ_{u≥t} γ^{u-t} r_u. It is the Q of the behaviour policy, so
+that the greedy policy is one step of policy improvement. Li et al. bootstrap by Q-learning instead. A logged return
+needs no maximum over actions that the log never took, which is where Q-learning from logs fails. v and A are separate,
+as in a duelling network (Wang et al. 2016), because returns differ far more between histories than between actions.
 
 A policy of this package sees (state, step), not a history. So a small network of (state, step) is fitted to the centred
 A(h_t, ·) along all histories of the log: least squares makes it the mean over the histories that lead to a state
@@ -32,10 +32,10 @@ from offpolicy.protocols import Floats, Policy, Setting, States, Step, ValueMode
 
 @dataclass(frozen=True)
 class Recurrent:
-    """Fits a GRU by Adam on the CPU; needs the extra `recurrent` (JAX).
+    """A fitter of a GRU by Adam on the CPU, which needs the extra `recurrent` (JAX).
 
-    All trajectories are held in memory. The same seed gives the same model where there are as many processors: sums of
-    32-bit floats are split among them.
+    All trajectories are held in memory. The same seed gives the same model on machines with the same number of
+    processors, because sums of 32-bit floats are split among these.
 
     >>> from offpolicy.models.fitters.recurrent import Recurrent
     >>> Recurrent(hidden=16).epochs
@@ -49,7 +49,7 @@ class Recurrent:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuses numbers without a meaning."""
+        """Raise an error for invalid parameters."""
         for name in ("hidden", "epochs", "batch"):
             if getattr(self, name) < 1:
                 raise bad_value(name=name, expected="at least 1", found=getattr(self, name))
@@ -57,7 +57,7 @@ class Recurrent:
             raise bad_value(name="learning_rate", expected="above 0", found=self.learning_rate)
 
     def fit(self, log: Any, domain: Setting) -> RecurrentModel:
-        """Fits the GRU, then the network of (state, step) that stands for it in policies."""
+        """Fit the GRU, then the network of (state, step) that represents it in policies."""
         try:
             from offpolicy.models.fitters import gru
         except ImportError as error:
@@ -82,7 +82,7 @@ class Recurrent:
 
 @dataclass(frozen=True, eq=False)
 class RecurrentModel:
-    """The fitted GRU (`network`) and its Markov stand-in (`layers`, weights and biases)."""
+    """The fitted GRU (`network`), and the network of (state, step) for policies (`layers`, weights and biases)."""
 
     network: dict[str, NDArray[np.float32]] = field(repr=False)
     layers: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]] = field(repr=False)
@@ -90,7 +90,7 @@ class RecurrentModel:
     domain: Setting
 
     def q_along(self, log: Any) -> Floats:
-        """Q(h_t, ·) along the histories of a log: (episodes, steps, actions), in the unit of returns."""
+        """Return Q(h_t, ·) along the histories of a log, (episodes, steps, actions), in the unit of returns."""
         from offpolicy.models.fitters import gru
 
         histories = Histories.read(log, self.domain)
@@ -98,7 +98,7 @@ class RecurrentModel:
         return self.scale.return_mean + self.scale.return_spread * q.astype(float)
 
     def advantages(self, states: States, step: Step) -> Floats:
-        """The stand-in of A for (state, step): (n, actions), in units of its own spread."""
+        """Return the approximation of A for (state, step), (n, actions), in units of its own spread."""
         x = self.scale.markov(np.asarray(states), np.broadcast_to(step, len(states)))
         for w, b in self.layers[:-1]:
             x = np.tanh(x @ w + b)
@@ -106,11 +106,11 @@ class RecurrentModel:
         return (x @ w + b).astype(float)
 
     def optimal_policy(self, maximize: bool = True) -> Policy:
-        """Greedy by A of (state, step): one step of improvement on the behaviour policy; or the worst."""
+        """Return the greedy policy by A of (state, step), which improves on the behaviour policy, or the worst."""
         return EpsilonGreedy(self.advantages if maximize else self._drawbacks, 0.0, self.domain.legal)
 
     def values(self, policy: Policy, horizon: int, discount: float) -> ValueModel:
-        """Refused: this model has values of the behaviour policy alone."""
+        """Raise an error: this model has only the values of the behaviour policy."""
         raise knows_no_other_policy()
 
     def _drawbacks(self, states: States, step: Step) -> Floats:
@@ -119,7 +119,7 @@ class RecurrentModel:
 
 @dataclass(frozen=True, eq=False)
 class Histories:
-    """Episodes side by side, padded to the longest: states (n, length, k); actions, rewards and mask (n, length)."""
+    """Episodes padded to the longest: states are (n, length, k); actions, rewards and mask are (n, length)."""
 
     states: NDArray[np.float32]
     actions: NDArray[np.int32]
@@ -128,12 +128,12 @@ class Histories:
 
     @property
     def length(self) -> int:
-        """Steps of the longest episode."""
+        """The number of steps of the longest episode."""
         return int(self.mask.shape[1])
 
     @classmethod
     def read(cls, log: Any, domain: Setting) -> Histories:
-        """All episodes of a log whose rows are in the order of episode and step."""
+        """Read all episodes of a log whose rows are sorted by episode and step."""
         batches = list(transitions(log, domain))
         if not sum(len(batch.steps) for batch in batches):
             raise empty_log(what="the log is empty")
@@ -156,7 +156,7 @@ class Histories:
         return found
 
     def returns(self, discount: float) -> NDArray[np.float32]:
-        """Σ_{u≥t} γ^{u-t} r_u of every step."""
+        """Return Σ_{u≥t} γ^{u-t} r_u of every step."""
         found, ahead = np.empty_like(self.rewards), np.zeros(len(self.rewards), dtype=np.float32)
         for t in reversed(range(self.length)):
             ahead = self.rewards[:, t] + discount * ahead
@@ -166,7 +166,7 @@ class Histories:
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """Units in which a network sees states, rewards and returns: mean 0 and spread 1 over the log."""
+    """The scaling of states, rewards and returns for a network, so that each has a spread of 1 over the log."""
 
     state_mean: NDArray[np.float32]
     state_spread: NDArray[np.float32]
@@ -177,7 +177,7 @@ class Scale:
 
     @classmethod
     def of(cls, histories: Histories, returns: NDArray[np.float32]) -> Scale:
-        """The units of a log."""
+        """Return the scaling for a log."""
         states, rewards, returns = (part[histories.mask] for part in (histories.states, histories.rewards, returns))
         spread = states.std(axis=0)
         return cls(
@@ -190,7 +190,7 @@ class Scale:
         )
 
     def inputs(self, histories: Histories, actions: int) -> NDArray[np.float32]:
-        """[s_t, a_{t-1}, r_{t-1}] of every step, with zeros before the first."""
+        """Return [s_t, a_{t-1}, r_{t-1}] of every step, with zeros before the first."""
         n, length = histories.mask.shape
         before = np.zeros((n, length, actions + 1), dtype=np.float32)
         before[:, 1:, :-1] = np.eye(actions, dtype=np.float32)[histories.actions[:, :-1]]
@@ -199,7 +199,7 @@ class Scale:
         return np.concatenate([states, before], axis=2)
 
     def markov(self, states: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float32]:
-        """[s_t, t] of states (…, k) and steps that fit them."""
+        """Return scaled [s_t, t] for states (…, k) and steps that broadcast to them."""
         time = np.broadcast_to(2 * step / self.length - 1, states.shape[:-1])[..., None]
         scaled = (states - self.state_mean) / self.state_spread
         return np.concatenate([scaled, time], axis=-1).astype(np.float32)

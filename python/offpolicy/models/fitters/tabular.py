@@ -1,9 +1,10 @@
-"""A tabular model: states are put into cells, transitions between cells are counted.
+"""A tabular model, which counts transitions between cells of states.
 
     R̂(s, a) = mean reward,    P̂(s'|s, a) = N(s, a, s') / N(s, a)
 
-A pair (s, a) never seen has the lowest reward of the domain and leads back to its cell: what the log does not tell is
-not hoped for. An episode ends where the log says so, in no cell. Jiang & Li (2016) fit Mountain Car like this.
+A pair (s, a) that was never seen gets the lowest reward of the domain and leads back to its cell, so that the model is
+not optimistic where the log has no data. The end of an episode is not a cell. Jiang & Li (2016) fit Mountain Car in
+this way.
 """
 
 from __future__ import annotations
@@ -31,21 +32,21 @@ from offpolicy.protocols import Aggregation, Floats, Policy, Setting, States
 
 @dataclass(frozen=True)
 class Tabular:
-    """Fits by counting, in one pass over a log of any size.
+    """A fitter that counts in one pass over a log of any size.
 
     Parameters
     ----------
     aggregate
-        How states become cells: a `Grid`, `Categories` where states are texts, or a function of an (n, k) array of
-        states that gives n cell numbers. The default is the domain's `grid`.
+        How states become cells: a `Grid`, `Categories` if states are texts, or a function from an (n, k) array of
+        states to n cell numbers. The default is the domain's `grid`.
     cells
-        How many cells the function has.
+        The number of cells of the function.
     unseen_reward
-        The reward of a pair never seen; the lowest of the domain by default.
+        The reward of a pair that was never seen; by default the lowest reward of the domain.
     columns
         The names of the log's columns.
     batch_rows
-        Rows in memory at a time.
+        The number of rows in memory at a time.
 
     Examples
     --------
@@ -65,7 +66,7 @@ class Tabular:
     batch_rows: int | None = None
 
     def fit(self, log: object, domain: Setting) -> TabularModel:
-        """Counts every step of the log once."""
+        """Count every step of the log once."""
         aggregation = self._aggregation(domain)
         check_table(aggregation, domain.actions)
         counts = TransitionCounts(aggregation.cells, domain.actions)
@@ -80,7 +81,7 @@ class Tabular:
         return TabularModel(counts.model(unseen), aggregation, seen.representatives(), domain, names, seen.whole)
 
     def missing(self, domain: Setting) -> list[str]:
-        """Return what is missing to fit a model of this domain, in words."""
+        """Describe what is missing to fit a model of this domain."""
         try:
             self._aggregation(domain)
         except UsageError as error:
@@ -103,7 +104,7 @@ class Tabular:
 def _cells(
     aggregation: Aggregation, batch: Transitions, names: Sequence[str]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The cells of s and s'; s' may be in none where it does not matter."""
+    """Return the cells of s and s'; where s' is unknown or terminal it need not lie in a cell."""
     cells = _index(aggregation, batch, batch.state_columns, names)
     following = [f"next_{name}" for name in names]
     try:
@@ -127,7 +128,7 @@ def _index(
 
 
 class _Seen:
-    """A state of each cell, at which policies are asked: the middle of a grid's, or the first that the log has."""
+    """One state per cell, at which policies are evaluated: the centre of a grid's cell, or the first in the log."""
 
     def __init__(self, aggregation: Aggregation) -> None:
         self.aggregation = aggregation
@@ -147,7 +148,7 @@ class _Seen:
         self.states[which], self.found[which] = states[new[first]], True
 
     def representatives(self) -> tuple[NDArray[np.int64], States]:
-        """Which cells have one, and what it is."""
+        """Return the cells that have a representative state, and these states."""
         if isinstance(self.aggregation, Grid):
             which = np.arange(self.aggregation.cells)
             centers = self.aggregation.centers(which)
@@ -159,7 +160,7 @@ class _Seen:
 
 @dataclass(frozen=True, eq=False)
 class TabularModel:
-    """A fitted model; `sparse` has its numbers, `aggregation` its cells; `whole` states were stored as such."""
+    """The fitted model: `sparse` has R̂ and P̂, `aggregation` the cells; `whole` if states were stored as integers."""
 
     sparse: SparseModel
     aggregation: Aggregation
@@ -169,11 +170,11 @@ class TabularModel:
     whole: bool = False
 
     def values(self, policy: Policy, horizon: int, discount: float) -> TabularValues:
-        """The finite-horizon values of a policy."""
+        """Return the finite-horizon values of a policy."""
         return self.values_of([policy], horizon, discount)[0]
 
     def values_of(self, policies: Sequence[Policy], horizon: int, discount: float) -> list[TabularValues]:
-        """Those of several policies, for little more than the price of one."""
+        """Return the values of several policies, which costs little more than one policy."""
         tables = [self._table(policy, horizon) for policy in policies]
         found = values_side_by_side(self.sparse, tables, horizon, discount)
         closer = [looks_closer(policy, self.aggregation, self.sparse.actions) for policy in policies]
@@ -192,10 +193,11 @@ class TabularModel:
         ]
 
     def optimal_policy(self, maximize: bool = True, discount: float | None = None) -> TabularPolicy:
-        """The best stationary policy, or the worst, among legal actions.
+        """Return the best stationary policy, or the worst, among legal actions.
 
-        Without a discount, neither here nor in the domain, a pair never seen would cost without end; the best policy is
-        then that of discount 1 - 1/horizon, under which an episode is expected to last for the horizon.
+        With a discount of 1, a pair that was never seen would have an infinite cost. If the domain's discount is 1 and
+        none is given here, the discount is therefore 1 - 1/horizon, under which episodes last for the horizon on
+        average.
         """
         gamma = self.domain.discount if discount is None else discount
         if discount is None and gamma == 1:
@@ -206,7 +208,7 @@ class TabularModel:
         return TabularPolicy(table, self.aggregation)
 
     def _table(self, policy: Policy, horizon: int) -> Floats:
-        """π(a|cell) for all cells; in a cell without a representative all actions have the same value."""
+        """Return π(a|cell); it is uniform in cells without a representative, where all actions are worth the same."""
         exact = exact_table(policy, self.aggregation, self.sparse.actions)
         if exact is not None:
             return exact if exact.ndim == 2 else exact[:horizon]
@@ -217,7 +219,7 @@ class TabularModel:
         return table
 
     def _legal(self) -> NDArray[np.bool_]:
-        """What is legal in each cell; everything where nothing is, since nobody acts there."""
+        """Return the legal actions of each cell; all actions where none is legal, since no policy acts there."""
         which, states = self.representatives
         legal = np.ones((self.sparse.states, self.sparse.actions), dtype=bool)
         legal[which] = self.domain.legal(states)

@@ -31,7 +31,7 @@ from offpolicy.protocols import (
 
 @dataclass(frozen=True, eq=False)
 class TabularValues:
-    """The values of one policy, which lie beside those of others: V̂ is `lanes[:, :, lane]`."""
+    """The values of one policy, stored side by side with those of others: V̂ is `lanes[:, :, lane]`."""
 
     sparse: SparseModel
     aggregation: Aggregation
@@ -39,41 +39,41 @@ class TabularValues:
     lane: int
     discount: float
     state_columns: tuple[str, ...] = ()
-    policy: Policy | None = None  # asked at each state, where it tells two states of a cell apart
+    policy: Policy | None = None  # set if it may differ between states of a cell
     whole: bool = False  # the states of the log were whole numbers
-    _target: list[_Target] = field(default_factory=list, repr=False)  # the policy looked up last
+    _target: list[_Target] = field(default_factory=list, repr=False)  # the policy that was looked up last
 
     @property
     def v(self) -> Floats:
-        """V̂ as a (horizon, cells) array: row t has horizon - t steps to go."""
+        """V̂ as a (horizon, cells) array, in which row t has horizon - t remaining steps."""
         return self.lanes[:, :, self.lane]
 
     @property
     def horizon(self) -> int:
-        """H."""
+        """The horizon H."""
         return len(self.lanes)
 
     @property
     def actions(self) -> int:
-        """|A|."""
+        """The number of actions."""
         return self.sparse.actions
 
     def q_hat(self, states: States, actions: Actions, step: Step) -> Floats:
-        """R̂(s, a) + γ Σ P̂(s'|s, a) V̂(s')."""
+        """Return R̂(s, a) + γ Σ P̂(s'|s, a) V̂(s')."""
         return self._column("q_hat", self.aggregation.index(states), actions, step)
 
     def v_hat(self, states: States, step: Step) -> Floats:
-        """V̂(s) = Σ_a π(a|s) Q̂(s, a)."""
+        """Return V̂(s) = Σ_a π(a|s) Q̂(s, a)."""
         if self.policy is not None:
             return expected_q(self, self.policy, states, step)
         return self._column("v_hat", self.aggregation.index(states), np.zeros(len(states), dtype=np.int64), step)
 
     def r_hat(self, states: States, actions: Actions) -> Floats:
-        """R̂(s, a)."""
+        """Return R̂(s, a)."""
         return self._column("r_hat", self.aggregation.index(states), actions, 0)
 
     def transition_probability(self, states: States, actions: Actions, next_states: States) -> Floats:
-        """P̂(s'|s, a); NaN for a pair never seen. It is that of a state only where every state has its own cell."""
+        """Return P̂(s'|s, a), or NaN for a pair that was never seen; raise an error if states may share a cell."""
         if not getattr(self.aggregation, "parts_whole_numbers", False):
             raise transitions_not_told(why="several states may share a cell of the tabular model, whose P̂ is of cells")
         if not self.whole:
@@ -86,7 +86,7 @@ class TabularValues:
         return self.sparse.probabilities(cells, actions, following)
 
     def lookup_many(self, questions: Sequence[Question], rows: LoggedRows) -> list[dict[str, Floats]]:
-        """All that the tables say, in one pass of the core over the rows."""
+        """Look up all columns that the tables have, in one pass of the core over the rows."""
         count_together = questions_together(questions)
         policy, roles = questions[0].policy, questions[0].roles
         target = None if policy is None or "target_prob" not in roles else self._tabulated(policy)
@@ -99,7 +99,7 @@ class TabularValues:
         return found
 
     def is_beside(self, other: ValueModel | None) -> bool:
-        """True if these values are the next to another's, so that both can be looked up at once."""
+        """Return whether these values directly follow another policy's, so that both can be looked up at once."""
         return (
             isinstance(other, TabularValues)
             and (other.lanes is self.lanes and other.lane + 1 == self.lane)
@@ -111,7 +111,7 @@ class TabularValues:
         return Tables(shape, policy, (self.sparse.core, self.lanes, self.lane, float(self.discount)))
 
     def _tabulated(self, policy: Policy) -> PolicyTable | None:
-        """π(a|cell) for the steps of these values; the last policy's is kept, for batches come one after the other."""
+        """Return π(a|cell) for the steps of these values; the last table is cached, since many batches ask for it."""
         if not self._target or self._target[0].policy is not policy:
             found = tabulated(policy, self.aggregation, self.actions)
             if found is not None and found.probabilities.ndim == 3:
@@ -130,7 +130,7 @@ class TabularValues:
 
 @dataclass(frozen=True, eq=False)
 class _Target:
-    """A policy and its table; None where it has none over these cells."""
+    """A policy and its table over these cells, or None if it has no such table."""
 
     policy: Policy
     table: PolicyTable | None

@@ -40,31 +40,31 @@ def from_gymnasium(
     name: str | None = None,
     **options: Any,
 ) -> TableDomain | PoolDomain:
-    """A domain from a Gymnasium environment.
+    """Make a domain from a Gymnasium environment.
 
     Parameters
     ----------
     env
-        The id of an environment, a function that makes one, or an environment, of which deep copies are made. One made
-        from its id has no time limit of its own: the horizon is the only one.
+        The id of an environment, a function that makes one, or an environment, of which deep copies are made. An
+        environment made from its id has no time limit of its own; only the horizon ends its episodes.
     horizon
         H; by default the time limit with which the environment is registered.
     discount
         γ.
     reward_range
-        Lowest and highest reward of a step; a transition table tells it, otherwise it must be given.
+        Lowest and highest reward of a step. It is read from a transition table; without one it must be given.
     behavior
-        π0; by default every action is as likely.
+        π0; by default all actions are equally likely.
     table
         True to use the environment's transition table `P`, False to step copies; by default the table is used where the
         environment is one of Gymnasium's own and no wrapper changes what it does.
     copies
-        How many environments are stepped together where there is no table; another number gives another log. By
-        default 256, or the power of two that fits into 1 GiB by what a copy takes when it is made; `copies` of the
-        domain tells.
+        How many environments are stepped together where there is no table; another number gives another log. The
+        default is 256, or a smaller power of two if 256 new copies would need more than 1 GiB. The domain's attribute
+        `copies` holds the number.
     legal
-        What may be done: a function of an (n, k) array of states that gives (n, actions) of bool, or, where the state
-        is one whole number from 0, an array of (states, actions). By default everything.
+        Which actions are legal: a function from an (n, k) array of states to an (n, actions) array of bool, or, if the
+        state is one whole number from 0, an array of bool of shape (states, actions). By default all actions are legal.
     name
         The name of the domain; by default the environment's id.
     options
@@ -112,7 +112,7 @@ def from_gymnasium(
 
 
 def _legal(legal: Any, actions: int) -> Legal | None:
-    """Return what may be done as a function of states."""
+    """Return the legal actions as a function of states."""
     if legal is None or callable(legal):
         found: Legal | None = legal
         return found
@@ -132,7 +132,7 @@ def by_id(
     reward_range: str | tuple[float, float] | None = None,
     **options: Any,
 ) -> TableDomain | PoolDomain:
-    """The domain `gymnasium`: as the command line passes it, with `reward_range` as the text "lowest,highest".
+    """Make the domain `gymnasium` from options of the command line, where `reward_range` is the text "lowest,highest".
 
     >>> import offpolicy as op
     >>> op.domain("gymnasium", id="CliffWalking-v1", horizon=50).reward_range
@@ -148,7 +148,7 @@ def by_id(
 
 
 def _maker(gymnasium: Any, env: Any, options: dict[str, Any]) -> tuple[Callable[[], Any], int | None]:
-    """How to make one more environment, and the time limit that belongs to it."""
+    """Return a function that makes one more environment, and the time limit that belongs to it."""
     if isinstance(env, str):
         try:
             limit: int | None = gymnasium.spec(env).max_episode_steps

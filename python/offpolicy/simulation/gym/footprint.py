@@ -1,7 +1,8 @@
-"""How many copies of an environment fit into memory, by what the second and the third take.
+"""The number of copies of an environment that fit into memory, measured by what the second and third copy take.
 
-The first copy also pays for what all share, such as modules that it imports. Python's and NumPy's own count misses what
-a library allocates by itself, and the system's misses pages that nobody has touched: the larger of the two counts.
+The first copy also pays for what all copies share, such as imported modules, so it is not measured. Two counts are
+taken, and the larger one is used: that of Python and NumPy misses what a library allocates by itself, and that of the
+operating system misses pages that have not been touched yet.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-#: Memory for all copies, and most of them.
+#: The memory for all copies in bytes, and the largest number of copies.
 MEMORY, MOST = 1 << 30, 256
 
 
 class Pool:
-    """Environments that are used again, and closed when nobody needs them any more."""
+    """Environments that are reused, and closed when the pool is garbage collected."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Begin without environments."""
         self.envs: list[Any] = []
         weakref.finalize(self, _close, self.envs)
 
@@ -46,7 +47,7 @@ def fitting(pool: Pool, make: Callable[[], Any]) -> int:
     8
     """
     pool.envs.append(_started(make))
-    footprint = min(_measured(lambda: pool.envs.append(_started(make))) for _ in range(2))  # others allocate too
+    footprint = min(_measured(lambda: pool.envs.append(_started(make))) for _ in range(2))  # other threads allocate too
     fit = max(1, min(MOST, MEMORY // max(footprint, 1)))
     return 1 << (int(fit).bit_length() - 1)
 
@@ -58,7 +59,7 @@ def _started(make: Callable[[], Any]) -> Any:
 
 
 def _measured(work: Callable[[], None]) -> int:
-    """Return the bytes that are taken after some work and were not before."""
+    """Return how many more bytes are in use after the work than before."""
     ours = not tracemalloc.is_tracing()
     if ours:
         tracemalloc.start()
@@ -72,7 +73,7 @@ def _measured(work: Callable[[], None]) -> int:
 
 
 def _resident() -> int:
-    """Return the bytes of memory that this process holds; 0 where the system does not tell."""
+    """Return the bytes of memory that this process holds, or 0 where the system does not report them."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, AttributeError):

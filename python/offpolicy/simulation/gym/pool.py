@@ -1,7 +1,7 @@
-"""Any other environment: as many copies as episodes run together, each with a seed of its own, and used again.
+"""Environments without a transition table: copies run side by side, each with its own seed, and are reused.
 
-The state of an environment is hidden in it, so that no step can be made from a state alone: `reset` and `step` are
-refused, and a simulation uses `begin` instead, which steps the copies.
+An environment hides its state, so that no step can be made from a given state. `reset` and `step` therefore raise an
+error, and a simulation uses `begin` instead, which steps the copies.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from offpolicy.simulation.rollouts import StepFunction
 
 
 class PoolDomain(Domain):
-    """A domain that can be simulated, and not asked for a step from a given state.
+    """A domain that can simulate whole episodes, but cannot make a step from a given state.
 
     >>> import offpolicy as op
     >>> pole = op.from_gymnasium("CartPole-v1", horizon=50, reward_range=(0.0, 1.0))
@@ -46,7 +46,7 @@ class PoolDomain(Domain):
         behavior: Policy | None = None,
         legal: Legal | None = None,
     ) -> None:
-        """Keeps how to make an environment; π0 is uniform over what is legal unless given."""
+        """Keep the function that makes an environment; π0 is uniform over legal actions unless given."""
         self.name, self.horizon, self.discount, self.reward_range = name, horizon, discount, reward_range
         self.state_columns, self.grid, self.observations = observations.names, observations.grid, observations
         self.actions, self.first_action, self.make = actions, first_action, make
@@ -55,30 +55,30 @@ class PoolDomain(Domain):
 
     @property
     def behavior(self) -> Policy:
-        """π0."""
+        """The behaviour policy π0."""
         return self._behavior
 
     @property
     def copies(self) -> int:
-        """How many environments run together: as asked, or as many as fit into the memory meant for them."""
+        """How many environments run side by side: the number given, or as many as fit into memory."""
         if self._copies is None:
             self._copies = fitting(self._made, self.make)
         return self._copies
 
     def legal(self, states: States) -> NDArray[np.bool_]:
-        """What may be done; everything unless told otherwise."""
+        """Return which actions are legal; all are unless `legal` was given."""
         if self._legal is None:
             return np.ones((len(states), self.actions), dtype=bool)
         return np.asarray(self._legal(states), dtype=bool)
 
     def _environments(self, n: int) -> list[Any]:
-        """Return n environments, those of earlier episodes first: a reset makes them new."""
+        """Return n environments, reusing those of earlier episodes, since a reset starts them afresh."""
         while len(self._made.envs) < n:
             self._made.envs.append(self.make())
         return self._made.envs[:n]
 
     def begin(self, n: int, rng: np.random.Generator) -> tuple[States, StepFunction]:
-        """n environments at their first states, and how to make a step of those that run."""
+        """Reset n environments; return their first states and a function that steps those that still run."""
         envs = self._environments(n)
         seeds = rng.integers(2**31, size=n)
         first = [env.reset(seed=int(seed))[0] for env, seed in zip(envs, seeds, strict=True)]
@@ -101,13 +101,13 @@ class PoolDomain(Domain):
         return self.observations.rows(first), step
 
     def reset(self, n: int, rng: np.random.Generator) -> States:
-        """Refused: there are only whole episodes."""
+        """Raise an error: only whole episodes can be simulated."""
         self._refuse()
 
     def step(
         self, states: States, actions: Actions, rng: np.random.Generator
     ) -> tuple[States, Floats, NDArray[np.bool_]]:
-        """Refused: the environment's state cannot be set."""
+        """Raise an error: the environment's state cannot be set."""
         self._refuse()
 
     def _refuse(self) -> NoReturn:

@@ -16,14 +16,14 @@ from offpolicy.grid import Grid
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """The columns of an observation space; `grid` has its cells, where all of it is discrete."""
+    """The columns of an observation space; `grid` has its cells if all columns are discrete, and is None otherwise."""
 
     space: Any
     names: tuple[str, ...]
     grid: Grid | None
 
     def rows(self, observations: list[Any]) -> NDArray[Any]:
-        """The (n, columns) states of n observations; whole numbers where all of the space is discrete."""
+        """Return the (n, columns) states of n observations, as whole numbers if all columns are discrete."""
         dtype = np.float64 if self.grid is None else np.int64
         flat = [
             np.concatenate([np.ravel(part) for part in _parts(observation)])
@@ -35,7 +35,7 @@ class Observations:
 
 
 def observations_of(space: Any, who: str) -> Observations:
-    """How a space becomes columns: `state`, or `state_0`, `state_1`, …, or `state_<key>`.
+    """Name the columns of a space: `state`, or `state_0`, `state_1`, …, or `state_<key>`.
 
     >>> from gymnasium.spaces import Box, Dict, Discrete, Tuple
     >>> observations_of(Box(-1, 1, shape=(2, 2)), "an environment").names
@@ -57,7 +57,7 @@ def observations_of(space: Any, who: str) -> Observations:
 
 
 def _leaves(space: Any, path: tuple[str, ...], who: str) -> Iterator[tuple[tuple[str, ...], int | None, int]]:
-    """Every column: where it is, how many values it has (None: not discrete), and the lowest of them."""
+    """Yield each column's path, its number of values (None if it is not discrete), and the lowest of them."""
     spaces = imported("gymnasium.spaces", extra="gymnasium", to="read observations")
     if isinstance(space, spaces.Discrete):
         yield path, int(space.n), int(space.start)
@@ -82,7 +82,7 @@ def _leaves(space: Any, path: tuple[str, ...], who: str) -> Iterator[tuple[tuple
 
 
 def _parts(observation: Any) -> Iterator[Any]:
-    """The numbers of an observation, in the order of the columns."""
+    """Yield the numbers of an observation in the order of the columns."""
     if isinstance(observation, dict):
         for key in sorted(observation):
             yield from _parts(observation[key])

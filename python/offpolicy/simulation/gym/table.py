@@ -1,4 +1,4 @@
-"""An environment that tells its dynamics: P[s][a] lists (probability, next state, reward, ended)."""
+"""Environments that publish their dynamics: P[s][a] lists (probability, next state, reward, ended)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from offpolicy.simulation.mdp_domain import MDPDomain
 from offpolicy.simulation.rollouts import draw
 from offpolicy.theory.mdp import MDP
 
-#: Gymnasium's own environments do nothing that the table does not say, and these wrappers change nothing of it.
+#: The tables of Gymnasium's own environments say all that they do, and these wrappers do not change it.
 TRUSTED = "gymnasium.envs.toy_text."
 HARMLESS = ("TimeLimit", "OrderEnforcing", "PassiveEnvChecker")
 
 
 @dataclass(frozen=True, eq=False)
 class TransitionTable:
-    """Every outcome of every state and action: arrays of (states, actions, outcomes), filled up with probability 0."""
+    """Arrays (states, actions, outcomes) of every outcome; shorter lists are padded with outcomes of probability 0."""
 
     probability: Floats
     next_state: NDArray[np.int64]
@@ -38,7 +38,7 @@ class TransitionTable:
         return float(possible.min()), float(possible.max())
 
     def mdp(self, horizon: int, discount: float) -> MDP:
-        """Return the same as arrays, with a state after the last for what has ended, and mean rewards given s'."""
+        """Return the table as an MDP with mean rewards given s', and one more state for episodes that have ended."""
         states, actions, _ = self.probability.shape
         then = np.where(self.ended, states, self.next_state)
         s, a = np.ogrid[:states, :actions]
@@ -51,18 +51,18 @@ class TransitionTable:
 
 
 def has_table(env: Any) -> bool:
-    """True where the table says all that the environment does."""
+    """Return whether the table says all that the environment does."""
     inner = env
     while inner is not env.unwrapped:
         if type(inner).__name__ not in HARMLESS:
             return False
         inner = inner.env
-    fickle = getattr(inner, "fickle_passenger", False)  # beside the table
+    fickle = getattr(inner, "fickle_passenger", False)  # this option acts outside the table
     return hasattr(inner, "P") and type(inner).__module__.startswith(TRUSTED) and not fickle
 
 
 def read_table(env: Any, name: str) -> TransitionTable:
-    """The table of an environment as arrays."""
+    """Read the table of an environment into arrays."""
     inner = env.unwrapped
     if not hasattr(inner, "P") or not hasattr(inner, "initial_state_distrib"):
         raise no_transition_table(env=name)
@@ -85,8 +85,8 @@ def read_table(env: Any, name: str) -> TransitionTable:
 class TableDomain(MDPDomain):
     """A domain whose dynamics are a table, so that its values are known exactly.
 
-    That an outcome ends the episode is a matter of the outcome and not of the state that it names: in the arrays of the
-    MDP such outcomes lead to a state of their own, after the last.
+    Whether the episode ends is told by the outcome and not by its next state. In the arrays of the MDP, outcomes that
+    end the episode therefore lead to one additional state.
 
     >>> import offpolicy as op
     >>> cliff = op.from_gymnasium("CliffWalking-v1", horizon=20)
@@ -105,7 +105,7 @@ class TableDomain(MDPDomain):
         behavior: Policy | None = None,
         legal: Legal | None = None,
     ) -> None:
-        """Keeps the table, and its arrays; π0 is uniform unless given."""
+        """Keep the table and its MDP; π0 is uniform unless given."""
         self.table = table
         states = len(table.start)
         super().__init__(table.mdp(horizon, discount), states, name, legal, behavior, reward_range)
@@ -113,7 +113,7 @@ class TableDomain(MDPDomain):
     def step(
         self, states: States, actions: Actions, rng: np.random.Generator
     ) -> tuple[States, Floats, NDArray[np.bool_]]:
-        """An outcome of the table for each row."""
+        """Draw one outcome of the table per row."""
         table, state = self.table, states[:, 0]
         outcome = draw(table.probability[state, actions], rng)
         cell = state, actions, outcome

@@ -1,4 +1,4 @@
-//! What tells whether weights can be trusted: sums kept in the first pass, and the numbers made of them.
+//! Diagnostics of the weights: the sums that the first pass keeps, and the numbers that are made of them.
 
 pub mod numbers;
 pub mod sums;

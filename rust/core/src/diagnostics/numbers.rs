@@ -1,4 +1,5 @@
-//! From what was watched in a whole log to numbers: how the weights of a policy fare from step to step, and who has them.
+//! The diagnostics of a policy's weights as numbers, from the sums over a whole log: how the weights develop from step
+//! to step, and which trajectories have the largest ones.
 
 use std::collections::BTreeMap;
 
@@ -13,59 +14,59 @@ use crate::pass::accumulators::{Accumulators, PolicySums};
 use crate::pass::outcome::Number;
 use crate::pass::plan::{Pass, Plan, Policy, Work};
 
-/// All that is known of a policy's weights.
+/// The diagnostics of one policy's weights.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Diagnosis {
-    /// What is known of each step; it travels by itself.
+    /// The numbers of each step, which are handed over separately.
     #[serde(skip)]
     pub steps: BySteps,
     /// Σ (ρ_t − 1) over all steps of all trajectories.
     pub excess: f64,
     /// Σ (ρ_t − 1)²
     pub squared_excess: f64,
-    /// The largest final weights in falling order, in units of the first: one more than a tail has.
+    /// The largest final weights in falling order, in units of the first: one more than the tail has.
     pub largest: Vec<f64>,
-    /// The trajectories with the very largest.
+    /// The trajectories with the very largest final weights.
     pub leaders: Vec<Leading>,
-    /// Mean of the control variate and its standard error.
+    /// The mean of the control variate and its standard error.
     pub control: Option<(Number, Option<Number>)>,
-    /// Variance of step-IS over that of DR.
+    /// The variance of step-IS divided by that of DR.
     pub variance_ratio: Option<f64>,
-    /// How far the rewards that were cut off can move an estimate.
+    /// The most by which the rewards that were cut off can move an estimate.
     pub cut_off_bias: f64,
 }
 
-/// Numbers for t = 1, …
+/// Numbers for the steps t = 1, 2, …
 #[derive(Clone, Debug, Default)]
 pub struct BySteps {
     /// ESS_t = (Σ c_t)² / Σ c_t², ended trajectories included.
     pub ess: Vec<f64>,
     /// Σ c_t / n
     pub mean_weight: Vec<f64>,
-    /// Mean of ρ_t over the trajectories that run.
+    /// The mean of ρ_t over the trajectories that have not ended.
     pub mean_ratio: Vec<f64>,
-    /// Mean of ρ_t².
+    /// The mean of ρ_t² over the same trajectories.
     pub mean_squared_ratio: Vec<f64>,
 }
 
-/// A trajectory with a large weight.
+/// A trajectory with a large weight, for the report.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Leading {
     /// Its id.
     pub episode: Id,
     /// ρ_{1:H}
     pub weight: Number,
-    /// Its share in Σ ρ_{1:H}.
+    /// Its share of Σ ρ_{1:H}.
     pub share: f64,
     /// Its return.
     pub returns: Number,
     /// V̂(s_1)
     pub first_v_hat: Number,
-    /// Its value of each estimator that is a mean of such values.
+    /// Its value by each estimator that is a mean over trajectories.
     pub values: Vec<(Estimator, Number)>,
 }
 
-/// ⌈min(n/5, 3√n)⌉, the length of a tail whose shape is estimated (Vehtari et al. 2024).
+/// Returns ⌈min(n/5, 3√n)⌉, the length of the tail whose shape is estimated (Vehtari et al. 2024).
 fn tail(n: u64) -> usize {
     (n as f64 / 5.0).min(3.0 * (n as f64).sqrt()).ceil() as usize
 }
@@ -77,7 +78,7 @@ impl BySteps {
     }
 }
 
-/// What was watched, as numbers; the sums over steps that they were made of are let go.
+/// Computes the diagnostics of all policies, and frees the sums over steps from which they were made.
 pub fn diagnose(plan: &Plan, sums: &mut Accumulators) -> Vec<Option<Diagnosis>> {
     let Accumulators { policies, lengths } = sums;
     let each = |(policy, sums): (&Policy, &mut PolicySums)| {
@@ -89,7 +90,7 @@ pub fn diagnose(plan: &Plan, sums: &mut Accumulators) -> Vec<Option<Diagnosis>> 
 }
 
 impl Diagnosis {
-    /// Of one policy.
+    /// Computes the diagnostics of one policy.
     pub fn new(plan: &Plan, policy: &Policy, sums: &PolicySums, lengths: &BTreeMap<u64, u64>) -> Self {
         let n: u64 = lengths.values().sum();
         let mut found = Self::default();
@@ -111,7 +112,7 @@ impl Diagnosis {
         found
     }
 
-    /// True where something is no number: then the sums cannot be those of a log.
+    /// Returns true where some number is NaN, so that the sums cannot be those of a log.
     pub fn has_nan(&self) -> bool {
         let BySteps { ess, mean_weight, mean_ratio, mean_squared_ratio } = &self.steps;
         let by_step = [ess, mean_weight, mean_ratio, mean_squared_ratio, &self.largest];

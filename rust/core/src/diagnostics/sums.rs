@@ -1,9 +1,9 @@
-//! What the first pass keeps of a target policy to tell whether its weights can be trusted. With c_t = ρ_{1:t}:
+//! The sums of a target policy's weights that the first pass keeps for the diagnostics. With c_t = ρ_{1:t}:
 //!
 //!     Σ_i c_t,  Σ_i c_t²,  Σ_i ρ_t,  Σ_i (ρ_t − 1)²    for each step, over the trajectories that run
 //!     Σ x, Σ x²    of the control variate x_i = Σ_t γ^{t−1} (c_t Q̂_t − c_{t−1} V̂_t), step-IS less DR
 //!
-//! and the largest final weights, with all that is known of the trajectories that have the very largest.
+//! The largest final weights are kept as well, with a record of the trajectories that have the very largest.
 
 use std::ops::Range;
 
@@ -18,10 +18,10 @@ use crate::number::step_sums::StepSums;
 use crate::pass::cut_off::CutOff;
 use crate::pass::fold::{Piece, Term};
 
-/// Trajectories that are kept for their weight.
+/// The number of trajectories that are recorded for their weight.
 pub const LEADERS: usize = 10;
 
-/// The sums of one policy.
+/// The diagnostic sums of one policy.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Watch {
     /// Σ c_t²
@@ -30,13 +30,13 @@ pub struct Watch {
     pub ratio: StepSums,
     /// Σ (ρ_t − 1)²
     pub squared_excess: StepSums,
-    /// Of the control variate.
+    /// The moments of the control variate.
     pub control: Moments,
-    /// Of the final weights.
+    /// The largest final weights.
     pub largest: Largest,
-    /// The trajectories with the largest of them, in falling order.
+    /// The trajectories with the largest final weights, in falling order.
     pub leaders: Vec<Leader>,
-    /// What was cut off before the horizon.
+    /// The rewards that were cut off before the horizon.
     pub cut_off: CutOff,
 }
 
@@ -56,7 +56,7 @@ pub struct Leader {
 }
 
 impl Watch {
-    /// Notes a trajectory that ended; `leader` makes its record if it is one.
+    /// Adds a trajectory that has ended. `leader` makes its record if its weight is among the largest.
     pub fn end(&mut self, weight: Scaled, episode: &Id, leader: impl FnOnce() -> Leader) {
         self.largest.push(weight);
         if self.leaders.len() < LEADERS || self.leaders.last().is_some_and(|last| last.follows(weight, episode)) {
@@ -64,7 +64,7 @@ impl Watch {
         }
     }
 
-    /// Adds all of another set.
+    /// Adds the sums of another set.
     pub fn merge(&mut self, other: Self) {
         self.squared_weight.merge(other.squared_weight);
         self.ratio.merge(other.ratio);
@@ -75,7 +75,7 @@ impl Watch {
         other.leaders.into_iter().for_each(|leader| self.lead(leader));
     }
 
-    /// Adds the ratios of a piece, each to the sums of its step.
+    /// Adds the ratios of consecutive steps, each to the sums of its step.
     #[inline(always)]
     pub fn ratios(&mut self, piece: &Piece, rho: &[Eight]) {
         let whole = piece.steps / LANES;
@@ -89,14 +89,14 @@ impl Watch {
         }
     }
 
-    /// The same for ratios of eight trajectories side by side, one block a step.
+    /// Adds the ratios of eight trajectories side by side, one block per step, to the sums of their steps.
     #[inline(always)]
     pub fn ratios_across(&mut self, rho: &[Eight], mask: &[Eight]) {
         self.ratio.add_across(rho.len(), |t| Block(rho[t]) * Block(mask[t]));
         self.squared_excess.add_across(rho.len(), |t| squared_excess(Block(rho[t])) * Block(mask[t]));
     }
 
-    /// The same for one block of ratios of any magnitude.
+    /// Adds the ratios of one block, of any magnitude, each to the sums of its step.
     pub fn ratios_scaled(&mut self, piece: &Piece, rho: Block<Scaled>) {
         self.grow(piece.block + 1);
         let squared = squared_excess(rho);
@@ -107,7 +107,7 @@ impl Watch {
         }
     }
 
-    /// Lets go of the sums over steps.
+    /// Frees the sums over steps.
     pub fn forget_steps(&mut self) {
         (self.squared_weight, self.ratio, self.squared_excess) = Default::default();
         self.cut_off.reward = StepSums::default();
@@ -126,20 +126,21 @@ impl Watch {
 }
 
 impl Leader {
-    /// True if a trajectory with this weight and id comes before; of equal weights the smaller id.
+    /// Returns true if a trajectory with this weight and id comes before this one. Of equal weights the smaller id
+    /// comes first.
     fn follows(&self, weight: Scaled, episode: &Id) -> bool {
         falling(&self.weight, &weight).then(self.episode.cmp(episode)).is_gt()
     }
 }
 
-/// (ρ_t − 1)²
+/// Returns (ρ_t − 1)².
 #[inline(always)]
 fn squared_excess<T: Real>(rho: Block<T>) -> Block<T> {
     let x = rho - Block::splat(1.0);
     x * x
 }
 
-/// c_t².
+/// The term c_t².
 pub struct SquaredWeight;
 
 impl Term for SquaredWeight {

@@ -1,11 +1,11 @@
-//! What an estimator says of itself, for all that have to know it: the plan, the outcome, Python, tables of the docs.
+//! The description that an estimator gives of itself, which the plan, the outcome, Python and the documentation read.
 
 use crate::estimators::Estimator;
 
 /// A column of a policy that an estimator reads beside the reward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// ρ_t, as logged or as a quotient of probabilities.
+    /// ρ_t, either logged or a quotient of probabilities.
     Ratio,
     /// Q̂(s_t, a_t)
     QHat,
@@ -20,7 +20,7 @@ pub enum Column {
 /// When the expectation of an estimate is the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unbiased {
-    /// Always, if the logged probabilities are right.
+    /// Always, provided that the logged probabilities are right.
     Always,
     /// If the model's values are right.
     WithRightModel,
@@ -30,41 +30,42 @@ pub enum Unbiased {
     InTheLimit,
 }
 
-/// What an estimator takes from a model, and so what a wrong model does to it.
+/// What an estimator takes from a model, which decides what a wrong model does to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelUse {
     /// Nothing.
     None,
-    /// A control variate, whose mean is 0 if V̂ is the mean of Q̂ under the target policy: a wrong model costs variance.
+    /// A control variate. Its mean is 0 if V̂ is the mean of Q̂ under the target policy, so a wrong model costs
+    /// variance.
     ControlVariate,
-    /// The transitions, which are taken for the true ones where P̂/P is not logged.
+    /// The transitions, which are taken for the true ones if P̂/P is not logged.
     Transitions,
-    /// A share of the value, which the log decides.
+    /// A share of the value; the log decides how large the share is.
     Blend,
-    /// The value.
+    /// The whole value.
     Value,
 }
 
-/// How bounds on rewards, ratios and model values bound the value of one trajectory.
+/// What the value of one trajectory is made of, which decides how bounds on rewards, ratios and model values bound it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
-    /// It is a discounted return.
+    /// A discounted return.
     Return,
-    /// It is a discounted return times ρ_{1:H}.
+    /// A discounted return times ρ_{1:H}.
     WeightedReturn,
-    /// It is a discounted sum of rewards, each times ρ_{1:t}.
+    /// A discounted sum of rewards, each times ρ_{1:t}.
     WeightedRewards,
-    /// It is a sum of weighted rewards less a control variate of Q̂.
+    /// A discounted sum of weighted rewards, less a control variate made of Q̂.
     LessControlVariate,
-    /// The same with the guess that is made of the baseline.
+    /// A discounted sum of weighted rewards, less a control variate made of the baseline.
     LessBaseline,
-    /// It is V̂(s_1).
+    /// V̂(s_1)
     FirstValue,
-    /// Nothing is known of it, or a trajectory has no value of its own.
+    /// Something that the bounds do not limit; this includes estimators that have no values of single trajectories.
     Unknown,
 }
 
-/// A sum over trajectories for each step, which the first pass keeps for a later one.
+/// A kind of sum over trajectories, one per step, which the first pass keeps for the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepSum {
     /// Σ c_t
@@ -81,57 +82,58 @@ pub enum StepSum {
     Value,
 }
 
-/// What an estimator is, what it needs, and what may be expected of it.
+/// The description of an estimator: what it is, what it needs, and what may be expected of it.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
-    /// Its public name.
+    /// The public name, such as `step-is`.
     pub id: &'static str,
-    /// What it is, in a few words.
+    /// A few words that say what the estimator is.
     pub name: &'static str,
-    /// Its defining equation in Unicode.
+    /// The defining equation in Unicode.
     pub equation: &'static str,
-    /// Where it is from.
+    /// The publication that it is from.
     pub reference: &'static str,
-    /// Columns that it cannot do without.
+    /// The columns that it must have.
     pub needs: &'static [Column],
-    /// Columns that it reads where the log has them.
+    /// The columns that it reads if the log has them.
     pub reads: &'static [Column],
     /// How often the log is read before value and standard error are known.
     pub passes: u8,
-    /// How often it is read before the value is known.
+    /// How often the log is read before the value is known.
     pub value_pass: u8,
     /// When its expectation is the value.
     pub unbiased: Unbiased,
-    /// A ratio of sums over trajectories, or a blend of such, and no mean of values of trajectories.
+    /// True if it is a ratio of sums over trajectories or a blend of such, and not a mean of values of trajectories.
     pub weighted: bool,
-    /// Its value of a trajectory is never further from 0 than that of an unbiased estimator, and of the same sign: with
-    /// rewards that are never negative it does not overestimate.
+    /// True if its value of a trajectory has the same sign as that of an unbiased estimator and is never further from
+    /// 0. Where no reward is negative, it then does not overestimate.
     pub shrinks: bool,
-    /// Values all rewards of a trajectory by the one weight ρ_{1:H}, and so reads the trajectory's return.
+    /// True if all rewards of a trajectory are multiplied by the one weight ρ_{1:H}, so that it reads the return.
     pub weights_returns: bool,
-    /// Estimates the value of the behaviour policy, whatever the target: its value of a trajectory is the return.
+    /// True if it estimates the value of the behaviour policy, whatever the target policy is. Its value of a trajectory
+    /// is the return.
     pub of_behavior: bool,
-    /// Needs the constant `baseline`, of which it makes a table over the horizon: the horizon must be known.
+    /// True if it needs the constant `baseline`, from which a table over the horizon is made once the horizon is known.
     pub needs_baseline: bool,
-    /// Its value of a trajectory is V̂(s_1) and a weighted correction.
+    /// True if its value of a trajectory is V̂(s_1) plus a weighted correction.
     pub corrects_first_value: bool,
     /// What it takes from a model.
     pub model: ModelUse,
-    /// What is left of it without its control variate.
+    /// The estimator that remains if its control variate is left out.
     pub without_control: Option<Estimator>,
-    /// The same with the constant `baseline` as its control variate.
+    /// The estimator that adds the constant `baseline` to it as a control variate.
     pub with_baseline: Option<Estimator>,
-    /// How the value of a trajectory is bounded.
+    /// What the value of a trajectory is made of, from which its bounds follow.
     pub range: Range,
-    /// Sums for each step that it needs of the first pass.
+    /// The sums per step that it needs from the first pass.
     pub step_sums: &'static [StepSum],
-    /// Computed where it is named, and not among all that the columns allow.
+    /// True if it is computed only where it is named, and not among all that the columns allow.
     pub only_when_asked: bool,
 }
 
 impl About {
-    /// A mean of values of trajectories that one pass computes, made of importance ratios and rewards alone. An
-    /// estimator names what is different: `About { id: "…", ..About::MEAN }`.
+    /// The description of a mean of values of trajectories that are computed in one pass from importance ratios and
+    /// rewards alone. An estimator names what is different: `About { id: "…", ..About::MEAN }`.
     pub const MEAN: Self = Self {
         id: "",
         name: "",
@@ -156,27 +158,28 @@ impl About {
         only_when_asked: false,
     };
 
-    /// A ratio of sums over trajectories. Its value is known after one pass, and its standard error after two.
+    /// The description of a ratio of sums over trajectories. Its value is known after one pass, its standard error
+    /// after two.
     pub const RATIO: Self = Self { passes: 2, unbiased: Unbiased::InTheLimit, weighted: true, ..Self::MEAN };
 
-    /// True for a blend of estimators: it has no values of single trajectories, not even influence values.
+    /// Returns true for a blend of estimators, which has neither values nor influence values of single trajectories.
     pub const fn is_blend(&self) -> bool {
         matches!(self.model, ModelUse::Blend)
     }
 
-    /// True where the estimator reads or needs a column.
+    /// Returns true if the estimator needs a column, or reads it if the log has it.
     pub fn uses(&self, column: Column) -> bool {
         self.needs.contains(&column) || self.reads.contains(&column)
     }
 
-    /// True where the first pass keeps a sum for each step for it.
+    /// Returns true if the first pass keeps sums per step for the estimator.
     pub fn sums_by_step(&self) -> bool {
         !self.step_sums.is_empty()
     }
 }
 
 impl Column {
-    /// The role of the column in Python.
+    /// Returns the name of the column's role in Python.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ratio => "ratio",
@@ -189,7 +192,7 @@ impl Column {
 }
 
 impl Unbiased {
-    /// The condition in Python.
+    /// Returns the name of the condition in Python.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Always => "always",
@@ -201,7 +204,7 @@ impl Unbiased {
 }
 
 impl ModelUse {
-    /// The use of a model in Python.
+    /// Returns the name of the use in Python.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -214,7 +217,7 @@ impl ModelUse {
 }
 
 impl Range {
-    /// The kind of range in Python.
+    /// Returns the name of the range in Python.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Return => "return",
@@ -229,11 +232,11 @@ impl Range {
 }
 
 impl StepSum {
-    /// In the order in which a pass computes them.
+    /// All sums, in the order in which a pass computes them.
     pub const ALL: [Self; 6] =
         [Self::Weight, Self::SquaredWeight, Self::AbsoluteReward, Self::Reward, Self::Residual, Self::Value];
 
-    /// The sum in Python.
+    /// Returns the name of the sum in Python.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Weight => "weight",

@@ -2,11 +2,11 @@
 //!
 //!     DR_t = V̂(s_t) + ρ_t (r_t + γ DR_{t+1} − Q̂(s_t, a_t)),    DR_{H+1} = 0
 //!
-//! unrolled, so that a trajectory is read forwards:
+//! Unrolled, so that a trajectory can be read forwards, it is
 //!
 //!     DR = Σ_t γ^{t−1} [ ρ_{1:t−1} V̂(s_t) + ρ_{1:t} (r_t − Q̂(s_t, a_t)) ]
 //!
-//! Unbiased for any Q̂ fitted on other trajectories (Theorem 1). Q̂ = 0 gives step-wise IS.
+//! It is unbiased for any Q̂ that was fitted to other trajectories (Theorem 1). Q̂ = 0 gives step-wise IS.
 
 use std::ops;
 
@@ -42,7 +42,7 @@ impl Formula for Dr {
     }
 }
 
-/// The columns of DR.
+/// The terms of DR, with the columns that they read.
 struct DrTerms<'a> {
     /// r_t
     reward: &'a [Eight],

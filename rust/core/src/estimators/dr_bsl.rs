@@ -1,8 +1,9 @@
-//! Doubly robust with a constant guess in the place of a model, Jiang & Li (2016), section 6.1: DR with
+//! Doubly robust with a constant guess in the place of a model, Jiang & Li (2016), section 6.1. At the steps of a
+//! trajectory it is DR with
 //!
 //!     Q̂(s_t, a_t) = V̂(s_t) = b_t = c (1 − γ^{H−t+1}) / (1 − γ)
 //!
-//! for the steps that exist; an ended trajectory is absorbed with Q̂ = V̂ = 0.
+//! After the end of a trajectory Q̂ = V̂ = 0.
 
 use std::ops;
 
@@ -34,7 +35,7 @@ impl Formula for DrBsl {
     }
 }
 
-/// The columns of DR with a baseline.
+/// The terms of DR with a baseline, and the columns that they read.
 struct BaselineTerms<'a> {
     /// r_t
     reward: &'a [Eight],
@@ -55,7 +56,8 @@ impl Term for BaselineTerms<'_> {
     }
 }
 
-/// b_t for t = 1, …, H, zero up to the end of the last block. The sum 1 + γ + … + γ^{H−t} is built from its end.
+/// Returns b_t for t = 1, …, H, followed by zeros up to the end of the last block. The sum 1 + γ + … + γ^{H−t} is built
+/// from t = H backwards.
 pub fn baseline(c: f64, discount: f64, horizon: usize) -> Vec<f64> {
     let mut table = vec![0.0; horizon.next_multiple_of(LANES)];
     let mut sum = 0.0;

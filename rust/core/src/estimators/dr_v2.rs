@@ -1,12 +1,12 @@
-//! DR-v2, Jiang & Li (2016), eq. (12), for models with good transitions:
+//! The estimator DR-v2, Jiang & Li (2016), eq. (12), for models with good transitions:
 //!
 //!     X_t = V̂(s_t) + ρ_t (r_t + γ X_{t+1} − R̂(s_t, a_t) − γ V̂(s_{t+1}) p_t),    p_t = P̂/P of the transition t → t+1
 //!
-//! unrolled, with p_0 = 0 and V̂ = 0 after the end:
+//! Unrolled, with p_0 = 0 and V̂ = 0 after the end, it is
 //!
 //!     X = Σ_t γ^{t−1} [ ρ_{1:t−1} V̂(s_t) (1 − p_{t−1}) + ρ_{1:t} (r_t − R̂(s_t, a_t)) ]
 //!
-//! With p = 1 only V̂(s_1) is left of the first part.
+//! If every p_t with t ≥ 1 is 1, only V̂(s_1) remains of the first part.
 
 use std::ops::Range;
 
@@ -43,7 +43,7 @@ impl Formula for DrV2 {
     }
 }
 
-/// The columns of DR-v2.
+/// The terms of DR-v2, with the columns that they read.
 struct TransitionTerms<'a> {
     /// r_t
     reward: &'a [Eight],
@@ -51,7 +51,7 @@ struct TransitionTerms<'a> {
     r_hat: &'a [Eight],
     /// V̂(s_t)
     v_hat: &'a [Eight],
-    /// p_{t−1}, 0 at the first step
+    /// p_{t−1}, which is 0 at the first step
     previous_ratio: &'a [Eight],
 }
 

@@ -2,7 +2,7 @@
 //!
 //!     IS = ρ_{1:H} Σ_t γ^{t−1} r_t
 //!
-//! A trajectory that ends before H is absorbed with ratio 1, so ρ_{1:H} is the weight at its end.
+//! The ratios of a trajectory that ends before H are 1 after its end, so ρ_{1:H} is the weight at the end.
 
 use crate::estimators::about::Range;
 use crate::estimators::formula::Ended;

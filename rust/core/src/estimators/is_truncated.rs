@@ -2,9 +2,9 @@
 //!
 //!     truncated IS = min(ρ_{1:H}, √n) G,    G = Σ_t γ^{t−1} r_t
 //!
-//! The variance is finite even where that of IS is not. The bias is what was cut, E[(ρ_{1:H} − √n)⁺ G], at most
-//! E[(ρ_{1:H} − √n)⁺] max |G|, and vanishes with n; with G ≥ 0 the estimate is too small and never too large. The number
-//! n of trajectories is known when the log has been read once, so that the second pass has the values.
+//! The variance is finite even where that of IS is not. The expectation lacks what was cut, E[(ρ_{1:H} − √n)⁺ G]. This
+//! bias is at most E[(ρ_{1:H} − √n)⁺] max |G| and vanishes as n grows; where G ≥ 0 the expectation is never too large.
+//! The number n of trajectories is known after the first pass, so the second pass computes the values.
 
 use crate::estimators::about::Unbiased;
 use crate::estimators::formula::Ended;

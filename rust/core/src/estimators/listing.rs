@@ -1,27 +1,27 @@
-//! From the lines of the registry to an enum that calls each estimator's own functions. The calls are resolved when the
-//! crate is compiled, so that the fold over the rows of a log is as fast as if it were written for one estimator alone.
+//! A macro that turns the lines of the registry into an enum that calls each estimator's own functions. The calls are
+//! resolved when the crate is compiled, so that the fold over the rows of a log is as fast as one written by hand.
 
 /// Declares the module of each estimator and the enum of all of them, in the order of the registry.
 macro_rules! estimators {
     ($($name:ident = $module:ident,)*) => {
         $(pub mod $module;)*
 
-        /// The estimators. Their public ids, and all else that is known of them, are in [`Estimator::about`].
+        /// The estimators. [`Estimator::about`] gives the public id and the description of each.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Estimator {
             $(
-                #[doc = concat!("See [`", stringify!($module), "`].")]
+                #[doc = concat!("The estimator of the module [`", stringify!($module), "`].")]
                 $name,
             )*
         }
 
         impl Estimator {
-            /// All of them.
+            /// All estimators, in the order of the registry.
             pub const ALL: &[Self] = &[$(Self::$name),*];
-            /// Their ids, in the same order.
+            /// The ids of all estimators, in the same order.
             pub const IDS: &[&str] = &[$($module::$name::ABOUT.id),*];
 
-            /// What the estimator says of itself.
+            /// Returns the description that the estimator gives of itself.
             #[inline(always)]
             pub const fn about(self) -> &'static About {
                 match self {
@@ -29,7 +29,7 @@ macro_rules! estimators {
                 }
             }
 
-            /// The number of running sums that it keeps of a trajectory.
+            /// Returns the number of running sums that the estimator keeps of a trajectory.
             #[inline(always)]
             pub const fn sums(self) -> usize {
                 match self {
@@ -37,7 +37,7 @@ macro_rules! estimators {
                 }
             }
 
-            /// See [`Formula::fold`].
+            /// Calls [`Formula::fold`] of the estimator.
             #[inline(always)]
             pub fn fold(self, rows: &$crate::pass::engine::Fold, sums: &mut [$crate::number::running_sum::Lanes]) {
                 match self {
@@ -45,7 +45,7 @@ macro_rules! estimators {
                 }
             }
 
-            /// See [`Formula::value`].
+            /// Calls [`Formula::value`] of the estimator.
             #[inline]
             pub fn value(
                 self,
@@ -57,7 +57,7 @@ macro_rules! estimators {
                 }
             }
 
-            /// See [`Formula::owed`].
+            /// Calls [`Formula::owed`] of the estimator.
             pub fn owed(self, means: &$crate::pass::normalisers::WeightedMeans, over: &$crate::pass::normalisers::Over)
             -> Vec<$crate::number::scaled::Scaled> {
                 match self {
@@ -65,7 +65,7 @@ macro_rules! estimators {
                 }
             }
 
-            /// See [`Formula::estimate`].
+            /// Calls [`Formula::estimate`] of the estimator.
             pub fn estimate(self, found: &formula::WholeLog) -> Option<formula::Estimated> {
                 match self {
                     $(Self::$name => $module::$name::estimate(found),)*

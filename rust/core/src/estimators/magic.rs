@@ -1,20 +1,22 @@
-//! MAGIC, Thomas & Brunskill (2016): model and guided importance sampling combining. The weights of WDR are followed for j
-//! steps, and the model says what comes after. With A_t and B_t of [`super::wdr`]:
+//! MAGIC, Thomas & Brunskill (2016): model and guided importance sampling combining. The estimate g_j follows the
+//! weights of WDR for j steps and takes the rest from the model. MAGIC blends all g_j, with A_t and B_t of
+//! [`super::wdr`]:
 //!
 //!     g_j = Σ_{t ≤ j} γ^{t−1} A_t + Σ_{t ≤ j+1} γ^{t−1} B_t,    g_0 = the model alone, g_H = WDR
 //!     MAGIC = Σ_{j ∈ J} x_j g_j,    x = argmin xᵀ (Ω̂ + b̂ b̂ᵀ) x    over x_j ≥ 0, Σ_j x_j = 1
 //!
-//! an estimate of the mean squared error, of a variance and a squared bias. The influence function of g_j has the terms of
-//! WDR's up to there, with r = Q̂ = V̂ = 0 after the end of a trajectory:
+//! The minimised number estimates the mean squared error, a variance plus a squared bias. The influence function of g_j
+//! has the terms of WDR up to step j, with r = Q̂ = V̂ = 0 after the end of a trajectory:
 //!
 //!     ψ_j = Σ_{t ≤ j} γ^{t−1} (c_t / D_t) (r_t − Q̂_t − A_t) + Σ_{t ≤ j+1} γ^{t−1} (c_{t−1} / D_{t−1}) (V̂_t − B_t)
 //!     Ω̂_jk = Σ_i ψ_j ψ_k / (n (n−1)),    b̂_j = the distance of g_j from g_H ∓ 1.645 √Ω̂_HH,    SE = √(xᵀ Ω̂ x)
 //!
-//! The paper's Ω̂ is the covariance of the trajectories' shares in g_j, which takes the normalisers D_t as known and is too
-//! large where they are not; its interval of WDR, of the same 90%, is a bootstrap's. Both are replaced by influence
-//! functions, which the second pass has anyway: a bootstrap would be a third. SE takes x as known.
+//! The paper takes the covariance of the trajectories' shares in g_j for Ω̂. That treats the normalisers D_t as known
+//! and is too large where they are not. For b̂ it takes a 90% bootstrap interval of WDR. Both are replaced here by
+//! influence functions, which the second pass computes anyway, while a bootstrap would need a third pass. SE takes x as
+//! known.
 //!
-//! J is 0, …, H up to H = 31, else 0, H and 30 lengths between them, close to each other where they are short.
+//! J is 0, …, H if H ≤ 31. Otherwise it has 0, H and 30 lengths between them, which are closer together at the start.
 
 use crate::estimators::about::{Column, ModelUse, StepSum};
 use crate::estimators::formula::{Ended, Estimated, WholeLog};
@@ -31,9 +33,9 @@ use crate::pass::engine::{Fold, Table};
 use crate::pass::fold::{Run, Terms};
 use crate::pass::normalisers::{Over, WeightedMeans, partial_sums};
 
-/// The most lengths that J has.
+/// The largest number of lengths in J.
 const LENGTHS: usize = 32;
-/// Their sums, eight a group.
+/// The number of groups of eight sums that hold one sum per length.
 const GROUPS: usize = LENGTHS / LANES;
 /// The 95% quantile of the normal law.
 const QUANTILE: f64 = 1.644_853_626_951_472_2;
@@ -53,7 +55,7 @@ impl Formula for Magic {
         step_sums: &[StepSum::Weight, StepSum::Residual, StepSum::Value],
         ..About::RATIO
     };
-    /// Of the first part of ψ by segments, then of the second.
+    /// Sums by segment of the first part of ψ, followed by those of the second part.
     const SUMS: usize = 2 * GROUPS;
 
     #[inline(always)]
@@ -68,7 +70,7 @@ impl Formula for Magic {
         });
     }
 
-    /// A trajectory has no value, but a product of every two ψ_j.
+    /// Adds the products ψ_j ψ_k of the trajectory, which has no value of its own.
     fn value(ended: &Ended, into: &mut PolicySums) -> Option<Scaled> {
         let (steps, gram) = (ended.steps as usize, &mut into.gram);
         ended.tables.segments.close(ended.sums, ended.weight, steps, gram, ended.arch);
@@ -82,7 +84,7 @@ impl Formula for Magic {
     }
 }
 
-/// J and g_j.
+/// Returns J and all g_j.
 fn returns(means: &WeightedMeans, discount: f64) -> (Vec<usize>, Vec<Scaled>) {
     let (lengths, powers) = (lengths(means.steps()), means.powers(discount));
     let residual = partial_sums(means.residuals(), &powers, lengths.iter().copied());
@@ -91,7 +93,7 @@ fn returns(means: &WeightedMeans, discount: f64) -> (Vec<usize>, Vec<Scaled>) {
     (lengths, returns)
 }
 
-/// J for a horizon: k, or H k² / 31² where that is more.
+/// Returns J for a horizon H. Beyond 31 steps, its element k = 0, …, 31 is the larger of k and H k² / 31².
 fn lengths(horizon: usize) -> Vec<usize> {
     let last = LENGTHS - 1;
     match horizon {
@@ -100,34 +102,35 @@ fn lengths(horizon: usize) -> Vec<usize> {
     }
 }
 
-/// Which of the two parts of ψ: its terms of step t belong to g_j from j = t on, or from j = t−1 on.
+/// One of the two parts of ψ. Its terms of step t belong to ψ_j from j = t on, or from j = t−1 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// With r_t − Q̂_t − A_t.
+    /// The terms with r_t − Q̂_t − A_t, which begin at j = t.
     Residual,
-    /// With V̂_t − B_t.
+    /// The terms with V̂_t − B_t, which begin at j = t−1.
     Value,
 }
 
-/// How ψ_j is put together from a trajectory's sums over segments, the steps between neighbouring lengths of J.
+/// The tables that turn a trajectory's sums over segments into ψ_j. A segment has the steps between two neighbouring
+/// lengths of J.
 #[derive(Clone, Debug, Default)]
 pub struct Segments {
-    /// J, the ends of the segments; the first is empty but for V̂(s_1).
+    /// J, the ends of the segments. The first segment is empty except for V̂(s_1).
     lengths: Vec<usize>,
-    /// For T = 0, …, H: what a trajectory that ended there owes to the rest of its segment, for each unit of weight.
+    /// What a trajectory of weight 1 that ended after T = 0, …, H steps owes to the rest of its segment.
     rest: Vec<Scaled>,
-    /// What it owes to each later segment.
+    /// What an ended trajectory of weight 1 owes to each later segment.
     whole: Vec<Scaled>,
 }
 
 impl Segments {
-    /// Of a policy.
+    /// Makes the tables of a policy.
     pub fn of(means: &WeightedMeans, over: &Over) -> Self {
         let residual = |index| wdr::owed_residual(means, over, index);
         Self::new(over.steps(), residual, |index| wdr::owed_value(means, over, index))
     }
 
-    /// With γ^{t−1} A_t / D_t and γ^{t−1} B_t / D_{t−1} as functions of t−1.
+    /// Makes the tables from γ^{t−1} A_t / D_t and γ^{t−1} B_t / D_{t−1} as functions of t−1.
     fn new(horizon: usize, residual: impl Fn(usize) -> Scaled, value: impl Fn(usize) -> Scaled) -> Self {
         let (lengths, mut rest) = (lengths(horizon), vec![Scaled::ZERO; horizon + 1]);
         for steps in (0..horizon).rev() {
@@ -150,7 +153,7 @@ impl Segments {
         }
     }
 
-    /// Adds terms · 2^e of consecutive steps, the first of which has the index t−1 = `first`, to the sums of their segments.
+    /// Adds terms · 2^e of consecutive steps to the sums of their segments. The first step has the index t−1 = `first`.
     #[inline(always)]
     fn add(&self, sums: &mut [Lanes], part: Part, first: usize, terms: &[f64], e: i64) {
         let (mut segment, mut from) = (self.segment_of(part, first), 0);
@@ -161,7 +164,7 @@ impl Segments {
         }
     }
 
-    /// Adds one term of any magnitude.
+    /// Adds one term of any magnitude to the sum of its segment.
     fn add_scaled(&self, sums: &mut [Lanes], part: Part, index: usize, term: Scaled) {
         let segment = self.segment_of(part, index);
         sums[segment / LANES].add_scaled(segment % LANES, term);
@@ -171,7 +174,7 @@ impl Segments {
         self.lengths.partition_point(|&length| length + part.delay() <= index)
     }
 
-    /// Adds the products ψ_j ψ_k of a trajectory that ended after so many steps with this weight.
+    /// Adds the products ψ_j ψ_k of a trajectory that ended after `steps` steps.
     fn close(&self, sums: &[Lanes], weight: Scaled, steps: usize, gram: &mut Gram, arch: pulp::Arch) {
         let owed = self.owed(weight, steps);
         match self.ordinary_influence(sums, &owed) {
@@ -180,7 +183,7 @@ impl Segments {
         }
     }
 
-    /// What the trajectory owes to each segment.
+    /// Returns what a trajectory that ended after `steps` steps owes to each segment.
     fn owed(&self, weight: Scaled, steps: usize) -> [Scaled; LENGTHS] {
         let mut owed = [Scaled::ZERO; LENGTHS];
         let end = self.lengths.partition_point(|&length| length < steps);
@@ -191,7 +194,7 @@ impl Segments {
         owed
     }
 
-    /// ψ_j for j ∈ J.
+    /// Returns ψ_j for j ∈ J.
     fn influence(&self, sums: &[Lanes], owed: &[Scaled; LENGTHS]) -> Vec<Scaled> {
         let sum = |part: usize, segment: usize| sums[part + segment / LANES].get_scaled().0[segment % LANES];
         let influence = (0..self.lengths.len()).scan(Scaled::ZERO, |total, segment| {
@@ -201,7 +204,7 @@ impl Segments {
         influence.collect()
     }
 
-    /// The same in f64, which rounds as [`Scaled`] does where all magnitudes are ordinary.
+    /// Returns the same in f64, with the same rounding, or None if some magnitude is not ordinary.
     fn ordinary_influence(&self, sums: &[Lanes], owed: &[Scaled; LENGTHS]) -> Option<[Eight; GROUPS]> {
         let (mut influence, mut total) = ([[0.0; LANES]; GROUPS], 0.0);
         for (group, influence) in influence.iter_mut().enumerate().take(self.lengths.len().div_ceil(LANES)) {
@@ -216,25 +219,25 @@ impl Segments {
 }
 
 impl Part {
-    /// How many steps a term comes after the length that it first belongs to.
+    /// Returns by how many steps a term follows the first j to whose ψ_j it belongs.
     fn delay(self) -> usize {
         usize::from(self == Self::Value)
     }
 }
 
-/// The blend of all g_j.
+/// The blend of all g_j, with its standard error.
 #[derive(Clone, Debug)]
 struct Blend {
     /// x_j
     shares: Vec<f64>,
     /// Σ_j x_j g_j
     value: Scaled,
-    /// √(xᵀ Ω̂ x); None for a single trajectory.
+    /// √(xᵀ Ω̂ x), or None for a single trajectory
     std_error: Option<Scaled>,
 }
 
 impl Blend {
-    /// Of the returns g_j and the sums of ψ_j ψ_k over n trajectories. Of a single one nothing is known but WDR.
+    /// Blends the returns g_j by the sums of ψ_j ψ_k over n trajectories. With a single trajectory, the blend is WDR.
     fn new(returns: &[Scaled], gram: &Gram, n: u64) -> Self {
         let last = returns.len() - 1;
         if n < 2 {
@@ -261,7 +264,7 @@ impl Blend {
     }
 }
 
-/// Ω̂ + b̂ b̂ᵀ in units that f64 can hold.
+/// Returns Ω̂ + b̂ b̂ᵀ in a unit in which f64 can hold all entries.
 fn errors(covariance: &[Vec<Scaled>], bias: &[Scaled]) -> Vec<Vec<f64>> {
     let sizes = (0..bias.len()).flat_map(|j| [covariance[j][j].positive().sqrt(), bias[j]]);
     let unit = sizes.max_by(|a, b| a.compare(*b)).unwrap_or_default().exponent();
@@ -328,7 +331,7 @@ mod tests {
         assert_eq!(blend.std_error.unwrap().relative_to(5000), near.std_error.unwrap().lossy_f64());
     }
 
-    /// ψ_j by its definition, of random sums and debts, against what the segments make of them.
+    /// Compares ψ_j by its definition with what the segments make of the same terms.
     #[test]
     fn a_trajectory_owes_to_every_length_after_its_end() {
         let horizon = 50;

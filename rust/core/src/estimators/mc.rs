@@ -1,8 +1,8 @@
-//! Monte Carlo: the discounted return itself, hence the behaviour policy's own value,
+//! Monte Carlo, Jiang & Li (2016), section 2.1: the discounted return, whose mean is the value of the behaviour policy.
 //!
-//!     MC = Σ_t γ^{t−1} r_t,
+//!     MC = Σ_t γ^{t−1} r_t
 //!
-//! which is step-wise IS with every ratio 1: the behaviour policy is folded as a target policy of its own.
+//! This is step-wise IS with every ratio 1, so the behaviour policy is folded like a target policy.
 
 use crate::estimators::about::Range;
 use crate::estimators::step_is::StepIs;

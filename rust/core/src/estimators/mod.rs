@@ -1,7 +1,7 @@
-//! The registry of estimators: one line for each, and one complete file with its equation on top.
+//! The registry of estimators, with one line for each. An estimator is one file, with its equation on top.
 //!
 //! To add an estimator `my-own`, write `my_own.rs` with a type `MyOwn` that implements [`Formula`], and add the line
-//! `MyOwn = my_own,` below. The engine, the outcome, Python, the command line and the documentation read the rest there.
+//! `MyOwn = my_own,` below. The engine, the outcome, Python and the command line read all else from that file.
 
 #[macro_use]
 mod listing;

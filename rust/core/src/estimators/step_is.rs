@@ -1,8 +1,8 @@
 //! Step-wise importance sampling, Jiang & Li (2016), eq. (5):
 //!
-//!     step-IS = Σ_t γ^{t−1} ρ_{1:t} r_t,
+//!     step-IS = Σ_t γ^{t−1} ρ_{1:t} r_t
 //!
-//! or recursively, eq. (9), step-IS_t = ρ_t (r_t + γ step-IS_{t+1}).
+//! The recursive form is eq. (9), step-IS_t = ρ_t (r_t + γ step-IS_{t+1}).
 
 use std::ops;
 
@@ -34,7 +34,7 @@ impl Formula for StepIs {
     }
 }
 
-/// ρ_{1:t} r_t.
+/// The term ρ_{1:t} r_t.
 pub struct WeightedReward<'a> {
     /// r_t
     pub reward: &'a [Eight],

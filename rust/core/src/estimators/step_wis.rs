@@ -1,9 +1,9 @@
-//! Step-wise weighted importance sampling, Jiang & Li (2016), eq. (7). With c_t = ρ_{1:t}, kept after the end T,
-//! and D_t = Σ_i c_t / n over *all* trajectories:
+//! Step-wise weighted importance sampling, Jiang & Li (2016), eq. (7):
 //!
-//!     step-WIS = Σ_t γ^{t−1} R_t,    R_t = Σ_i c_t r_t / Σ_i c_t
+//!     step-WIS = Σ_t γ^{t−1} R_t,    R_t = Σ_i c_t r_t / Σ_i c_t,    c_t = ρ_{1:t}
 //!
-//! Its influence function, for the standard error √(Σψ² / (n (n−1))):
+//! A trajectory that ends after T steps keeps its weight c_T, so the sums are over *all* trajectories. With
+//! D_t = Σ_i c_t / n, the standard error is √(Σψ² / (n (n−1))) with the influence function
 //!
 //!     ψ_i = Σ_{t ≤ T} γ^{t−1} (c_t / D_t) (r_t − R_t) − c_T Σ_{t > T} γ^{t−1} R_t / D_t
 
@@ -50,12 +50,12 @@ impl Formula for StepWis {
         Some(if ended.pass.is_influence() { ended.total_less_owed(Estimator::StepWis) } else { ended.total })
     }
 
-    /// Σ_{t > T} γ^{t−1} R_t / D_t
+    /// Returns Σ_{t > T} γ^{t−1} R_t / D_t.
     fn owed(means: &WeightedMeans, over: &Over) -> Vec<Scaled> {
         suffix_sums(over.steps(), |t| over.weight.get(t) * means.reward(t))
     }
 
-    /// Σ_t γ^{t−1} R_t
+    /// Returns Σ_t γ^{t−1} R_t with its standard error.
     fn estimate(found: &WholeLog) -> Option<Estimated> {
         let means = found.means?;
         let value = discounted(means.rewards(), &means.powers(found.discount));
@@ -63,7 +63,7 @@ impl Formula for StepWis {
     }
 }
 
-/// c_t itself.
+/// The term c_t.
 pub struct Weight;
 
 impl Term for Weight {
@@ -78,11 +78,11 @@ impl Term for Weight {
     }
 }
 
-/// What a trajectory adds to ψ while it runs, with γ^{t−1}/D_t as the table.
+/// The term c_t (r_t − R_t) of ψ for t ≤ T, which the table multiplies by γ^{t−1}/D_t.
 struct Influence<'a> {
     /// r_t
     reward: &'a [Eight],
-    /// R_t, a table over steps in two parts
+    /// R_t as the sum of two tables over steps
     mean_reward: [&'a [Eight]; 2],
 }
 

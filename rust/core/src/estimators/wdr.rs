@@ -1,8 +1,8 @@
-//! Weighted doubly robust, Thomas & Brunskill (2016), with c_t = ρ_{1:t}, kept after the end T, and D_t = Σ_i c_t / n, D_0 = 1:
+//! Weighted doubly robust, Thomas & Brunskill (2016), with c_t = ρ_{1:t}, which a trajectory keeps after its end:
 //!
 //!     WDR = Σ_t γ^{t−1} [ A_t + B_t ],    A_t = Σ_i c_t (r_t − Q̂_t) / Σ_i c_t,    B_t = Σ_i c_{t−1} V̂_t / Σ_i c_{t−1}
 //!
-//! Its influence function, with r = Q̂ = V̂ = 0 after the end:
+//! With D_t = Σ_i c_t / n, D_0 = 1, and r = Q̂ = V̂ = 0 after the end, the influence function is
 //!
 //!     ψ_i = Σ_t γ^{t−1} [ (c_t / D_t) (r_t − Q̂_t − A_t) + (c_{t−1} / D_{t−1}) (V̂_t − B_t) ]
 
@@ -54,12 +54,12 @@ impl Formula for Wdr {
         Some(if ended.pass.is_influence() { ended.total_less_owed(Estimator::Wdr) } else { ended.total })
     }
 
-    /// Σ_{t > T} γ^{t−1} (A_t / D_t + B_t / D_{t−1})
+    /// Returns Σ_{t > T} γ^{t−1} (A_t / D_t + B_t / D_{t−1}).
     fn owed(means: &WeightedMeans, over: &Over) -> Vec<Scaled> {
         suffix_sums(over.steps(), |t| owed_residual(means, over, t) + owed_value(means, over, t))
     }
 
-    /// Σ_t γ^{t−1} A_t + Σ_t γ^{t−1} B_t
+    /// Returns Σ_t γ^{t−1} A_t + Σ_t γ^{t−1} B_t with its standard error.
     fn estimate(found: &WholeLog) -> Option<Estimated> {
         let means = found.means?;
         let powers = means.powers(found.discount);
@@ -68,17 +68,17 @@ impl Formula for Wdr {
     }
 }
 
-/// γ^{t−1} A_t / D_t, with the index t−1.
+/// Returns γ^{t−1} A_t / D_t, where `index` is t−1.
 pub fn owed_residual(means: &WeightedMeans, over: &Over, index: usize) -> Scaled {
     over.weight.get(index) * means.residual(index)
 }
 
-/// γ^{t−1} B_t / D_{t−1}, with the index t−1.
+/// Returns γ^{t−1} B_t / D_{t−1}, where `index` is t−1.
 pub fn owed_value(means: &WeightedMeans, over: &Over, index: usize) -> Scaled {
     over.previous_weight.get(index) * means.value(index)
 }
 
-/// c_t (r_t − Q̂_t).
+/// The term c_t (r_t − Q̂_t).
 pub struct Residual<'a> {
     /// r_t
     pub reward: &'a [Eight],
@@ -98,7 +98,7 @@ impl Term for Residual<'_> {
     }
 }
 
-/// c_{t−1} V̂_t.
+/// The term c_{t−1} V̂_t.
 pub struct Value<'a> {
     /// V̂(s_t)
     pub v_hat: &'a [Eight],
@@ -116,18 +116,18 @@ impl Term for Value<'_> {
     }
 }
 
-/// What a trajectory adds to the first part of ψ while it runs, with γ^{t−1}/D_t as the table.
+/// The term c_t (r_t − Q̂_t − A_t) of ψ for the steps of a trajectory, which the table multiplies by γ^{t−1}/D_t.
 pub struct ResidualInfluence<'a> {
     /// r_t
     pub reward: &'a [Eight],
     /// Q̂(s_t, a_t)
     pub q_hat: &'a [Eight],
-    /// A_t, a table over steps in two parts
+    /// A_t as the sum of two tables over steps
     pub mean_residual: [&'a [Eight]; 2],
 }
 
 impl<'a> ResidualInfluence<'a> {
-    /// Of some rows.
+    /// Takes the columns and tables of some rows.
     #[inline(always)]
     pub fn of(rows: &Fold<'a>) -> Self {
         Self { reward: rows.reward(), q_hat: rows.q_hat(), mean_residual: rows.mean_residual() }
@@ -154,16 +154,16 @@ impl Term for ResidualInfluence<'_> {
     }
 }
 
-/// The second part, with γ^{t−1}/D_{t−1} as the table.
+/// The term c_{t−1} (V̂_t − B_t) of ψ for the steps of a trajectory, which the table multiplies by γ^{t−1}/D_{t−1}.
 pub struct ValueInfluence<'a> {
     /// V̂(s_t)
     pub v_hat: &'a [Eight],
-    /// B_t, a table over steps in two parts
+    /// B_t as the sum of two tables over steps
     pub mean_value: [&'a [Eight]; 2],
 }
 
 impl<'a> ValueInfluence<'a> {
-    /// Of some rows.
+    /// Takes the columns and tables of some rows.
     #[inline(always)]
     pub fn of(rows: &Fold<'a>) -> Self {
         Self { v_hat: rows.v_hat(), mean_value: rows.mean_value() }

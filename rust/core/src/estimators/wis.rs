@@ -1,9 +1,9 @@
-//! Weighted importance sampling over whole trajectories, Jiang & Li (2016), eq. (6). With c = ρ_{1:H} and the return G:
+//! Weighted importance sampling over whole trajectories, Jiang & Li (2016), eq. (6), with c = ρ_{1:H} and the return G:
 //!
 //!     θ = Σ c G / Σ c,    ψ_i = c_i (G_i − θ) / D,    D = Σ c / n,    SE² = Σ ψ² / (n (n−1))
 //!
-//! Σψ²·D² = Σc²G² − 2θ Σc²G + θ² Σc², from exact sums, so that nothing is lost where these cancel: equal returns give
-//! SE = 0 and not nearly 0.
+//! One pass suffices, because Σψ²·D² = Σc²G² − 2θ Σc²G + θ² Σc². The sums are exact, so that nothing is lost where they
+//! cancel: equal returns give SE = 0 and not a number near 0.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ impl Formula for Wis {
         ..About::RATIO
     };
 
-    /// c G / D, whose mean is θ; of an influence value c (G − θ) / D; and in the first pass nothing but its sums.
+    /// Returns c G / D, whose mean is θ, or the influence value c (G − θ) / D. The first pass only adds to the sums.
     #[inline(always)]
     fn value(ended: &Ended, into: &mut PolicySums) -> Option<Scaled> {
         let (over_mean, theta) = ended.tables.wis;
@@ -48,10 +48,10 @@ impl Formula for Wis {
     }
 }
 
-/// What is left of Σψ² by cancellation must exceed this power of 2 of its largest part.
+/// If cancellation leaves less than 2 to this power of the largest part of Σψ², the standard error is taken as 0.
 const SMALLEST_SHARE: i64 = -380;
 
-/// The five sums of WIS.
+/// The five sums of WIS: Σc, Σcg, Σc², Σc²g and Σc²g².
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct WisSums {
     c: Sum,
@@ -83,15 +83,15 @@ impl WisSums {
         self.cc_gg.merge(&other.cc_gg);
     }
 
-    /// θ; None where every weight is zero.
+    /// Returns θ, or None if every weight is zero.
     pub fn value(&self) -> Option<Scaled> {
         let c = self.c.exact();
         (!self.c.value().is_zero()).then(|| self.c_g.exact().divide(&c))
     }
 
-    /// SE of θ for n > 1 trajectories, Σψ² = (C² Σc²G² − 2 C Σcg Σc²G + Σcg² Σc²) n² / C⁴ with C = Σc.
+    /// Returns SE of θ for n > 1 trajectories, Σψ² = (C² Σc²g² − 2 C Σcg Σc²g + (Σcg)² Σc²) n² / C⁴ with C = Σc.
     ///
-    /// A sum forgets what is 2^-448 of its largest term: an error below 2^-190 of θ is 0.
+    /// A sum loses what is below 2^-448 of its largest term, so an error below 2^-190 of θ is returned as 0.
     pub fn std_error(&self, n: u64) -> Scaled {
         let (c, c_g) = (self.c.exact(), self.c_g.exact());
         let (cc, cc_g, cc_gg) = (self.cc.exact(), self.cc_g.exact(), self.cc_gg.exact());
@@ -105,7 +105,7 @@ impl WisSums {
         squares.times(&Exact::integer(n)).divide(&c4.times(&Exact::integer(n - 1))).sqrt()
     }
 
-    /// n / Σc: what turns c·G into a value whose mean is θ.
+    /// Returns n / Σc, the factor that turns c·g into a value whose mean is θ.
     pub fn normaliser(&self, n: u64) -> Scaled {
         Exact::integer(n).divide(&self.c.exact())
     }

@@ -1,4 +1,4 @@
-//! What the values of a column must be, checked at the speed of the column.
+//! Checks of the values of a column, at the speed at which the column can be read.
 
 use std::ops::Range;
 
@@ -8,13 +8,13 @@ use crate::log::problem::Kind;
 use crate::number::magnitude::{HUGE, TINY};
 use crate::pass::plan::Slot;
 
-/// Probabilities may exceed 1 by rounding.
+/// The largest probability, which may exceed 1 by rounding.
 const ONE: f64 = 1.0 + 4.0 * f64::EPSILON;
 
-/// Rows of a column that are looked at together.
+/// The number of rows of a column that are checked together.
 const STRIDE: usize = 64;
 
-/// The values a column may have.
+/// The values that a column may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Check {
@@ -30,25 +30,25 @@ pub enum Check {
     NonNegative,
 }
 
-/// What a look at a column showed.
+/// The result of checking a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// All values are allowed.
+    /// Whether all values are allowed.
     pub ok: bool,
-    /// All are zero or of ordinary magnitude.
+    /// Whether all values are zero or of ordinary magnitude.
     pub tame: bool,
 }
 
 impl Check {
-    /// Looks at a whole column.
+    /// Checks a whole column.
     #[inline(always)]
     pub fn inspect(self, column: &[f64]) -> Finding {
         let good = Finding { ok: true, tame: true };
         if self.is_ordinary(column) { good } else { self.inspect_closely(column) }
     }
 
-    /// True if all values are allowed and of ordinary magnitude. Bits of floats of one sign are ordered as the floats are,
-    /// so that one comparison of integers sees NaN, infinities and wrong signs too.
+    /// Returns true if all values are allowed and of ordinary magnitude. The bits of floats of one sign have the order
+    /// of the floats, so one comparison of integers also detects NaN, infinities and wrong signs.
     #[inline(always)]
     fn is_ordinary(self, column: &[f64]) -> bool {
         match self {
@@ -71,12 +71,12 @@ impl Check {
         }
     }
 
-    /// The value of an absorbed step: ratio 1, everything else 0.
+    /// Returns the value of an absorbed step: 1 for probabilities and ratios, 0 for everything else.
     pub fn neutral(self) -> f64 {
         if self == Self::Finite { 0.0 } else { 1.0 }
     }
 
-    /// What is wrong with one value.
+    /// Returns the problem of one value, or None if it is allowed.
     pub fn problem(self, x: f64) -> Option<Kind> {
         let positive = matches!(self, Self::PositiveProbability | Self::PositiveDensity);
         let bounded = matches!(self, Self::PositiveProbability | Self::Probability);
@@ -96,14 +96,14 @@ impl Check {
     }
 }
 
-/// Whether all values of some rows are allowed and of ordinary magnitude, compiled for each instruction set and chosen when it
-/// runs.
+/// The check that all values of some rows are allowed and of ordinary magnitude, compiled for each instruction set; the
+/// processor's is chosen at run time.
 pub struct Ordinary<'a> {
-    /// What the values must be.
+    /// The slots of the plan, with the check of each column.
     pub slots: &'a [Slot],
-    /// The values.
+    /// The values of each slot.
     pub columns: &'a [&'a [f64]],
-    /// Which of them.
+    /// The rows to check.
     pub rows: Range<usize>,
 }
 
@@ -113,7 +113,7 @@ impl pulp::WithSimd for Ordinary<'_> {
     fn with_simd<S: pulp::Simd>(self, _simd: S) -> bool {
         let Range { start, end } = self.rows;
         let mut ordinary = true;
-        // A few rows of every column in turn: memory then serves all columns at once.
+        // A few rows of every column are checked in turn, so that memory serves all columns at once.
         for from in (start..end).step_by(STRIDE) {
             for (slot, column) in self.slots.iter().zip(self.columns) {
                 ordinary &= slot.check.is_ordinary(&column[from..end.min(from + STRIDE)]);
@@ -123,7 +123,7 @@ impl pulp::WithSimd for Ordinary<'_> {
     }
 }
 
-/// A look at all columns of some rows.
+/// Checks all columns of some rows.
 pub fn inspect(slots: &[Slot], columns: &[&[f64]], rows: Range<usize>) -> Finding {
     let mut all = Finding { ok: true, tame: true };
     for (slot, column) in slots.iter().zip(columns) {

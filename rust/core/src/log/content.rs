@@ -1,18 +1,19 @@
-//! What a pass has read of a log, whatever the order and the partition: two passes over one log agree in it.
+//! The content of a log as a pass has read it. It does not depend on order and partition, so two passes over the same
+//! log find the same content.
 
 use serde::{Deserialize, Serialize};
 
 use crate::log::ids::Id;
 use crate::number::fingerprint::{fingerprint, mix};
 
-/// Sums that a log which changes between two passes does not keep.
+/// Sums over a log that differ if the log changes between two passes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
-    /// Rows.
+    /// The number of rows.
     pub rows: u64,
-    /// Sum of the fingerprints of the episodes, each of its id and length.
+    /// The sum of the fingerprints of the episodes, each made of the episode's id and length.
     pub episodes: u64,
-    /// For each slot of the plan the sum of the bits of its values, where they were added up.
+    /// For each slot of the plan, the sum of the bits of its values, where bits are added.
     pub columns: Vec<u64>,
 }
 
@@ -25,7 +26,7 @@ impl Content {
         }
     }
 
-    /// Adds an episode of so many steps.
+    /// Adds an episode with this id and number of steps.
     pub fn add_episode(&mut self, id: &Id, steps: u64) {
         let id = match id {
             Id::Int(i) => mix(*i as u64),
@@ -34,7 +35,7 @@ impl Content {
         self.episodes = self.episodes.wrapping_add(mix(id ^ steps));
     }
 
-    /// Adds what another part of the log has.
+    /// Adds the content of another part of the log.
     pub fn merge(&mut self, other: &Self) {
         self.rows = self.rows.wrapping_add(other.rows);
         self.episodes = self.episodes.wrapping_add(other.episodes);
@@ -45,7 +46,7 @@ impl Content {
     }
 }
 
-/// Σ of the bits of floats, compiled for each instruction set and chosen when it runs.
+/// The sum of the bits of floats, compiled for each instruction set; the processor's is chosen at run time.
 struct BitSum<'a>(&'a [f64]);
 
 impl pulp::WithSimd for BitSum<'_> {

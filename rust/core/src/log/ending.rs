@@ -1,17 +1,17 @@
-//! What a row says about the end of its trajectory.
+//! The end of a trajectory, as its rows report it.
 //!
-//! `terminal` says whether the trajectory has ended with the row, and `truncated` that it was cut off there. A trajectory
-//! with fewer than H steps whose last row says `terminal` = false, or in a log without that column `truncated` = true, was cut
-//! off. Where a row says both, it has ended: a time limit that strikes at the end takes nothing away.
+//! `terminal` says that the trajectory has ended with the row, and `truncated` that it was cut off there. A trajectory
+//! with fewer than H steps was cut off if its last row has `terminal` = false or, in a log without that column,
+//! `truncated` = true. A row that has both marks has ended: a time limit that is reached at the end takes nothing away.
 
 use serde::{Deserialize, Serialize};
 
 use crate::pass::plan::Plan;
 
-/// What a row says about the end of its trajectory.
+/// The end of a trajectory that a row reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Ending {
-    /// Nothing: the log has no column for it, or only `truncated`, which is false.
+    /// No end: the log has no column for it, or only `truncated`, which is false.
     #[default]
     Unsaid,
     /// `terminal` is true.
@@ -23,7 +23,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// From the marks of a row; None where the log has no such column.
+    /// Makes the ending from the marks of a row, which are None where the log has no such column.
     pub fn new(terminal: Option<bool>, truncated: Option<bool>) -> Self {
         match (terminal, truncated) {
             (Some(true), _) => Self::Terminal,
@@ -33,17 +33,17 @@ impl Ending {
         }
     }
 
-    /// No row may follow.
+    /// Returns true if no row of the trajectory may follow.
     pub fn is_last(self) -> bool {
         matches!(self, Self::Terminal | Self::Truncated)
     }
 
-    /// A trajectory with fewer than H steps that ends with this row was cut off.
+    /// Returns true if a trajectory with fewer than H steps that ends with this row was cut off.
     pub fn is_cut(self) -> bool {
         matches!(self, Self::Truncated | Self::NotTerminal)
     }
 
-    /// The column that says so, and its value.
+    /// Returns the column that reports this ending, and its value.
     pub fn said(self, plan: &Plan) -> Option<(String, String)> {
         let (column, value) = match self {
             Self::Unsaid => return None,

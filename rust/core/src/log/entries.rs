@@ -1,4 +1,5 @@
-//! Many episodes in little memory: 28 bytes each, of which 16 tell the id and 12 the place where the episode starts.
+//! Entries for many episodes in little memory: 28 bytes each, 16 for the id and 12 for the place where the episode
+//! starts.
 
 use std::fmt;
 use std::io;
@@ -10,10 +11,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 use crate::log::problem::Place;
 use crate::log::sorted_runs::SortedRuns;
 
-/// Bytes of an entry.
+/// The number of bytes of an entry.
 pub const BYTES: usize = 28;
 
-/// Key, source and row, from the most to the least significant byte: the order of bytes is the order of entries.
+/// The key, the source and the row, each from the most to the least significant byte, so that bytes sort as entries do.
 type Entry = [u8; BYTES];
 
 fn entry(key: u128, place: Place) -> Entry {
@@ -29,7 +30,7 @@ fn read(entry: &Entry) -> (u128, Place) {
     (part(0, 16), Place { source: part(16, 20) as u32, row: part(20, BYTES) as u64 })
 }
 
-/// Keys with their places.
+/// A set of keys with their places.
 #[derive(Clone, Debug, Default)]
 pub struct Entries(SortedRuns<BYTES>);
 
@@ -39,43 +40,43 @@ impl Entries {
         self.0.push(entry(key, place));
     }
 
-    /// True if there is none.
+    /// Returns true if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Bytes of those in memory.
+    /// Returns the number of bytes of the entries in memory.
     pub fn bytes(&self) -> u64 {
         self.0.bytes()
     }
 
-    /// Adds all of another set.
+    /// Adds the entries of another set.
     pub fn merge(&mut self, other: Self) {
         self.0.merge(other.0);
     }
 
-    /// Writes all to a file in a folder, out of memory.
+    /// Moves all entries from memory to a file in a folder.
     pub fn spill(&mut self, folder: &Path) -> io::Result<()> {
         self.0.spill(folder)
     }
 
-    /// True if the key is there.
+    /// Returns true if the key is among the entries.
     pub fn contains(&self, key: u128) -> io::Result<bool> {
         self.0.contains(&key.to_be_bytes())
     }
 
-    /// All keys and places that are in memory, in any order.
+    /// Returns the keys and places in memory, in any order.
     pub fn held(&self) -> impl Iterator<Item = (u128, Place)> {
         self.0.held().map(read)
     }
 
-    /// All keys and places in order.
+    /// Returns all keys and places in order.
     pub fn in_order(&mut self) -> io::Result<impl Iterator<Item = io::Result<(u128, Place)>>> {
         Ok(self.0.in_order()?.map(|entry| entry.map(|entry| read(&entry))))
     }
 }
 
-/// Runs travel as bytes.
+/// Serialises runs as bytes.
 impl Serialize for Entries {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let runs: Vec<_> = self.0.runs().collect::<Result<_, _>>().map_err(ser::Error::custom)?;

@@ -1,4 +1,4 @@
-//! A trajectory that is being read: O(1) state a policy, and the rows since the last whole block.
+//! Trajectories that are being read: a state of constant size for each policy, and the rows since the last whole block.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::number::running_sum::Lanes;
 use crate::pass::plan::Work;
 use crate::pass::weights::Carry;
 
-/// How far a policy has come in the trajectory.
+/// The state of one policy in a trajectory, after the rows so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PolicyState {
     /// ρ_{1:t}
@@ -19,7 +19,7 @@ pub struct PolicyState {
     pub lanes: Vec<Lanes>,
     /// V̂(s_1)
     pub first_v_hat: f64,
-    /// P̂/P of the last row, 0 before the first.
+    /// P̂/P of the last row, or 0 before the first.
     pub previous_ratio: f64,
     /// The step t at which ρ_{1:t} became 0.
     pub zero_at: Option<u64>,
@@ -30,28 +30,28 @@ pub struct PolicyState {
 pub struct Open {
     /// Its id.
     pub id: Id,
-    /// Where it starts.
+    /// Where its first row is.
     pub place: Place,
     /// Its first step as logged, 0 or 1.
     pub first_step: i64,
-    /// Rows so far.
+    /// The number of rows so far.
     pub steps: u64,
     /// Where its last row is.
     pub last: Place,
-    /// What that row says about the end.
+    /// The ending that the last row reports.
     pub ending: Ending,
-    /// Of each policy.
+    /// The state of each policy.
     pub policies: Vec<PolicyState>,
-    /// Room for the rows since the last whole block: eight values of each slot.
+    /// The rows since the last whole block: eight values of each slot.
     pub rows: Vec<[f64; LANES]>,
-    /// How many rows of that block have been read.
+    /// The number of rows in that block so far.
     pub buffered: usize,
-    /// True while all values of these rows are of ordinary magnitude.
+    /// Whether all values of these rows are of ordinary magnitude.
     pub tame: bool,
 }
 
 impl Open {
-    /// A trajectory without rows.
+    /// Makes a trajectory without rows.
     pub fn new(id: Id, place: Place, first_step: i64, work: &[Vec<Work>], slots: usize) -> Self {
         let state = |work: &Vec<Work>| {
             let lanes = vec![Lanes::default(); work.iter().map(Work::lanes).sum()];
@@ -73,7 +73,7 @@ impl Open {
         (self.steps, self.buffered, self.ending, self.tame) = (0, 0, Ending::Unsaid, true);
     }
 
-    /// The step that comes next, as logged.
+    /// Returns the step that must come next, as logged.
     pub fn next_step(&self) -> i64 {
         self.first_step + self.steps.cast_signed()
     }
@@ -84,31 +84,31 @@ impl Open {
 pub struct Head {
     /// Its id.
     pub id: Id,
-    /// Where the rows start.
+    /// Where the first of the rows is.
     pub place: Place,
-    /// The first of them, as logged.
+    /// The step of the first row, as logged.
     pub first_step: i64,
-    /// How many.
+    /// The number of rows.
     pub steps: u64,
-    /// Another trajectory follows: this one has no more rows.
+    /// Whether another trajectory follows, so that this one has no more rows.
     pub complete: bool,
-    /// Where the last of them is.
+    /// Where the last of the rows is.
     pub last: Place,
-    /// What it says about the end.
+    /// The ending that the last row reports.
     pub ending: Ending,
-    /// All values are of ordinary magnitude.
+    /// Whether all values are of ordinary magnitude.
     pub tame: bool,
-    /// The rows of each slot.
+    /// The values of each slot, one per row.
     pub rows: Vec<Vec<f64>>,
 }
 
 impl Head {
-    /// Bytes of its rows.
+    /// Returns the number of bytes of its rows.
     pub fn bytes(&self) -> u64 {
         self.rows.iter().map(|rows| size_of_val(&rows[..]) as u64).sum()
     }
 
-    /// The step that comes next, as logged.
+    /// Returns the step that must come next, as logged.
     pub fn next_step(&self) -> i64 {
         self.first_step + self.steps.cast_signed()
     }

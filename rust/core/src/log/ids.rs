@@ -29,6 +29,9 @@ impl fmt::Display for Id {
     }
 }
 
+/// The first ids that come again, as far as they are known, with their places, and how many there are.
+pub type Repeated = (Vec<(Option<Id>, Place)>, u64);
+
 /// All ids seen. Consecutive integers are kept as ranges, so that a log with ids 0, 1, 2, … costs nothing; any other
 /// episode takes the bytes of an entry, in memory or in a file. A text is known by 128 bits of its hash: that two of n different texts have the
 /// same one, and are taken for one episode, has the probability n² / 2^129, which is 10^-21 for a billion.
@@ -95,7 +98,7 @@ impl Ids {
     /// Episodes that begin with an id that another has, the first of them up to a limit with the later place (without
     /// its row where ids were consecutive), and how many there are. Integers have their id; the id of a text stands at
     /// the place.
-    pub fn repeated(&mut self, limit: usize) -> io::Result<(Vec<(Option<Id>, Place)>, u64)> {
+    pub fn repeated(&mut self, limit: usize) -> io::Result<Repeated> {
         self.begin_range(None);
         let (mut found, mut count) = (vec![], 0);
         let alone = |(key, place): (u128, Place)| IdRange { first: (key ^ SIGN).cast_signed(), count: 1, place };

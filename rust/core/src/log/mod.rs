@@ -1,4 +1,4 @@
-//! Logs: ids, runs, checks of columns, problems, episodes and the scan that reads them.
+//! Logs: ids, runs, checks of columns, problems, episodes, and the scan that reads them.
 
 pub mod checks;
 pub mod content;

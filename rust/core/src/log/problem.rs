@@ -1,4 +1,4 @@
-//! What can be wrong with a log, as data.
+//! The problems that a log can have, as data.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,17 +12,17 @@ use crate::log::ids::Id;
 pub struct Place {
     /// Index of the file, frame or stream.
     pub source: u32,
-    /// Row in it, from 0; the largest number where it is not known.
+    /// The row in it, counted from 0, or the largest number where the row is not known.
     pub row: u64,
 }
 
 impl Place {
-    /// Somewhere in a source.
+    /// Makes a place in a source, without a row.
     pub fn somewhere_in(source: u32) -> Self {
         Self { source, row: u64::MAX }
     }
 
-    /// So many rows further on.
+    /// Returns the place `rows` rows further on.
     pub fn after(self, rows: u64) -> Self {
         Self { row: self.row.saturating_add(rows), ..self }
     }
@@ -40,23 +40,23 @@ pub enum Kind {
     Negative,
     /// Not a number.
     Nan,
-    /// No value.
+    /// A missing value.
     Null,
-    /// Not finite.
+    /// An infinite value.
     Infinite,
-    /// An integer that no f64 can hold.
+    /// An integer that no f64 holds exactly.
     InexactInteger,
     /// Steps that go down.
     Unsorted,
-    /// Integers here and texts there.
+    /// Ids that are integers in one place and texts in another.
     MixedIds,
-    /// An episode that is in the log twice.
+    /// An episode that occurs more than once.
     Reappears,
-    /// A step that is there twice.
+    /// A step that occurs twice.
     Duplicate,
     /// Missing steps.
     Gap,
-    /// An episode that does not start where the others do.
+    /// An episode with another first step than the rest.
     FirstStep,
     /// An episode cut off before its end.
     Truncated,
@@ -68,31 +68,31 @@ pub enum Kind {
     NotAMark,
 }
 
-/// One problem and where it is.
+/// One problem and its place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Problem {
-    /// Where.
+    /// Where it is.
     pub place: Option<Place>,
-    /// What.
+    /// Its kind.
     pub kind: Kind,
-    /// In which episode.
+    /// Its episode.
     pub episode: Option<Id>,
-    /// At which step, as logged.
+    /// Its step, as logged.
     pub step: Option<i64>,
-    /// In which column.
+    /// Its column.
     pub column: Option<String>,
     /// The value found.
     pub value: Option<String>,
-    /// What was expected, and how to go on.
+    /// A sentence that says what was expected.
     pub message: String,
 }
 
-/// Problems of one kind that are kept as examples.
+/// The number of problems of one kind that are kept as examples.
 const EXAMPLES: usize = 3;
-/// Ids of episodes that are kept to tell how many different ones a kind of problem is in.
+/// The number of episode ids that are kept, to count how many different episodes have a kind of problem.
 pub const EPISODES: usize = 1 << 16;
 
-/// All problems of one kind: how many there are, in how many rows and episodes, and the first of them.
+/// All problems of one kind: their number, the number of their rows and episodes, and the first of them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Tally {
     problems: u64,
@@ -112,7 +112,7 @@ impl Tally {
         }
         match &problem.episode {
             Some(id) => drop(self.hashes.insert(hash(id))),
-            None if problem.kind == Kind::Reappears => self.others += 1, // its id is known where it stands in the log
+            None if problem.kind == Kind::Reappears => self.others += 1, // one more episode, whose id can be read at its place
             None => {}
         }
         if self.examples.len() < EXAMPLES {
@@ -145,53 +145,53 @@ impl Tally {
     }
 }
 
-/// A number that stands for an id; the same in every process.
+/// Returns a number that stands for an id, the same in every process.
 fn hash(id: &Id) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
     hasher.finish()
 }
 
-/// What is known of one kind of problem.
+/// A summary of the problems of one kind.
 #[derive(Debug, Serialize)]
 pub struct Group<'a> {
-    /// What is wrong.
+    /// The kind.
     pub kind: Kind,
-    /// How many times.
+    /// The number of problems.
     pub problems: u64,
-    /// In how many rows.
+    /// The number of rows that have one.
     pub rows: u64,
-    /// In how many episodes …
+    /// The number of episodes that have one.
     pub episodes: u64,
-    /// … or in more: there are too many to keep.
+    /// Whether there may be more episodes, because too many were found to keep their ids.
     pub or_more: bool,
-    /// The first of them.
+    /// The first problems.
     pub examples: &'a [Problem],
 }
 
-/// All that is known of problems.
+/// A summary of all problems.
 #[derive(Debug, Serialize)]
 pub struct Summary<'a> {
-    /// The first of them.
+    /// The first problems.
     pub kept: &'a [Problem],
-    /// How many there are.
+    /// The number of problems found.
     pub found: u64,
-    /// Of which kinds.
+    /// The problems by kind.
     pub kinds: Vec<Group<'a>>,
 }
 
-/// The first problems up to a limit, how many there were, and how many of each kind.
+/// The first problems up to a limit, the number of all, and a tally for each kind.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Problems {
-    /// Those that are kept.
+    /// The problems that are kept.
     pub kept: Vec<Problem>,
-    /// All that were found.
+    /// The number of problems found.
     pub found: u64,
     kinds: BTreeMap<Kind, Tally>,
 }
 
 impl Problems {
-    /// Notes a problem.
+    /// Adds a problem.
     pub fn push(&mut self, limit: usize, problem: Problem) {
         self.found += 1;
         self.kinds.entry(problem.kind).or_default().push(&problem);
@@ -200,7 +200,7 @@ impl Problems {
         }
     }
 
-    /// Counts problems of a kind that was noted already, each in a row and an episode of its own.
+    /// Counts further problems of a kind, each in a row and an episode of its own, without keeping them.
     pub fn more(&mut self, kind: Kind, count: u64) {
         if count == 0 {
             return;
@@ -212,12 +212,25 @@ impl Problems {
         tally.others += count;
     }
 
-    /// True if there is none.
+    /// Counts further problems of a kind, each in a row of its own, in the given episodes, without keeping them.
+    pub fn more_of<'a>(&mut self, kind: Kind, count: u64, episodes: impl Iterator<Item = &'a Id>) {
+        if count == 0 {
+            return;
+        }
+        self.found += count;
+        let tally = self.kinds.entry(kind).or_default();
+        tally.problems += count;
+        tally.rows += count;
+        tally.hashes.extend(episodes.map(hash));
+        tally.bound();
+    }
+
+    /// Returns true if there are no problems.
     pub fn is_empty(&self) -> bool {
         self.found == 0
     }
 
-    /// Adds another list.
+    /// Adds the problems of another list.
     pub fn merge(&mut self, limit: usize, other: Self) {
         self.found += other.found;
         self.kept.extend(other.kept);
@@ -228,7 +241,7 @@ impl Problems {
         }
     }
 
-    /// True where the counts and the lists can be those of one log.
+    /// Returns true if the counts and the lists can be those of one log.
     pub fn is_consistent(&self, limit: usize) -> bool {
         let (kept, listed) = (self.kept.len(), |tally: &Tally| (1..=EXAMPLES).contains(&tally.examples.len()));
         let counted = self.kinds.values().try_fold(0u64, |sum, tally| sum.checked_add(tally.problems));
@@ -239,13 +252,13 @@ impl Problems {
             && self.kinds.values().all(listed)
     }
 
-    /// Where those are that are kept.
+    /// Returns the places of the problems that are kept.
     pub fn places(&self) -> impl Iterator<Item = Place> {
         let examples = self.kinds.values().flat_map(|tally| &tally.examples);
         self.kept.iter().chain(examples).filter_map(|problem| problem.place)
     }
 
-    /// All that is known of them.
+    /// Returns a summary of all problems.
     pub fn summary(&self) -> Summary<'_> {
         let kinds = self.kinds.iter().map(|(&kind, tally)| tally.group(kind)).collect();
         Summary { kept: &self.kept, found: self.found, kinds }
@@ -253,7 +266,7 @@ impl Problems {
 }
 
 impl Kind {
-    /// What was expected.
+    /// Returns a sentence that says what was expected.
     pub fn message(self) -> &'static str {
         match self {
             Self::NotPositive => {

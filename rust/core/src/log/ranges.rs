@@ -1,4 +1,4 @@
-//! Stretches of consecutive integers among the ids of a log.
+//! Ranges of consecutive integers among the ids of a log.
 
 use std::io;
 use std::path::Path;
@@ -8,12 +8,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 use crate::log::problem::Place;
 use crate::log::sorted_runs::SortedRuns;
 
-/// Bytes of a range: first, count, source and row.
+/// The number of bytes of a range: first, count, source and row.
 const BYTES: usize = 36;
-/// Of an integer, so that unsigned numbers are in the order of the integers.
+/// The sign bit of an integer. Flipping it gives unsigned numbers the order of the integers.
 pub const SIGN: u128 = 1 << 127;
 
-/// An integer as a number that has its place in the order of bytes.
+/// Returns an integer as an unsigned number of the same order, whose bytes from the most significant on sort alike.
 pub fn key(i: i128) -> u128 {
     i.cast_unsigned() ^ SIGN
 }
@@ -21,21 +21,21 @@ pub fn key(i: i128) -> u128 {
 /// Consecutive integers `first`, `first`+1, …
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct IdRange {
-    /// The first of them.
+    /// The first integer.
     pub first: i128,
-    /// How many.
+    /// The number of integers.
     pub count: u64,
-    /// Where the episode of the first starts.
+    /// Where the episode of the first integer starts.
     pub place: Place,
 }
 
 impl IdRange {
-    /// True if an integer is among them.
+    /// Returns true if the integer is in the range.
     pub fn contains(&self, i: i128) -> bool {
         self.first <= i && i - self.first < i128::from(self.count)
     }
 
-    /// Its order is that of these bytes.
+    /// Returns the range as bytes that sort as ranges do.
     fn record(self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         bytes[..16].copy_from_slice(&key(self.first).to_be_bytes());
@@ -53,7 +53,7 @@ impl IdRange {
     }
 }
 
-/// Many ranges.
+/// A set of many ranges.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges(SortedRuns<BYTES>);
 
@@ -63,38 +63,38 @@ impl Ranges {
         self.0.push(range.record());
     }
 
-    /// True if there is none.
+    /// Returns true if there are no ranges.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Bytes of those in memory.
+    /// Returns the number of bytes of the ranges in memory.
     pub fn bytes(&self) -> u64 {
         self.0.bytes()
     }
 
-    /// Adds all of another set.
+    /// Adds the ranges of another set.
     pub fn merge(&mut self, other: Self) {
         self.0.merge(other.0);
     }
 
-    /// Writes all to a file in a folder, out of memory.
+    /// Moves all ranges from memory to a file in a folder.
     pub fn spill(&mut self, folder: &Path) -> io::Result<()> {
         self.0.spill(folder)
     }
 
-    /// Those in memory, in any order.
+    /// Returns the ranges in memory, in any order.
     pub fn held(&self) -> impl Iterator<Item = IdRange> {
         self.0.held().map(IdRange::read)
     }
 
-    /// All in order.
+    /// Returns all ranges in order.
     pub fn in_order(&mut self) -> io::Result<impl Iterator<Item = io::Result<IdRange>>> {
         Ok(self.0.in_order()?.map(|record| record.map(|record| IdRange::read(&record))))
     }
 }
 
-/// Ranges travel as a list.
+/// Serialises ranges as one list.
 impl Serialize for Ranges {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let runs: Vec<_> = self.0.runs().collect::<Result<_, _>>().map_err(ser::Error::custom)?;

@@ -1,14 +1,14 @@
-//! Where a column changes its value: the cuts between episodes.
+//! Runs of equal values in a column, which separate the episodes.
 
-/// Ids looked at together.
+/// The number of ids that are compared together.
 const STRIDE: usize = 32;
 
-/// Calls `found` with start and length of each run of equal ids.
+/// Calls `found` with the start and the length of each run of equal ids.
 pub fn equal_runs<T: PartialEq>(ids: &[T], found: impl FnMut(usize, usize)) {
     pulp::Arch::new().dispatch(EqualRuns { ids, found });
 }
 
-/// The same where equal ids are known to stand together: most of them need not be read.
+/// Calls `found` for the runs of ids that are known to stand together, without reading most of the ids.
 pub fn contiguous_runs<T: PartialEq>(ids: &[T], mut found: impl FnMut(usize, usize)) {
     let (mut start, mut length) = (0, 1);
     while start < ids.len() {
@@ -18,7 +18,8 @@ pub fn contiguous_runs<T: PartialEq>(ids: &[T], mut found: impl FnMut(usize, usi
     }
 }
 
-/// How many of the first ids are equal; trajectories are often as long as the one before.
+/// Returns how many ids at the start are equal. It first tries the length of the previous run, since many runs are
+/// equally long.
 fn gallop<T: PartialEq>(ids: &[T], guess: usize) -> usize {
     let same = |index: usize| ids.get(index).is_some_and(|id| *id == ids[0]);
     if same(guess - 1) && !same(guess) {
@@ -31,7 +32,7 @@ fn gallop<T: PartialEq>(ids: &[T], guess: usize) -> usize {
     end / 2 + ids[end / 2..end.min(ids.len())].partition_point(|id| *id == ids[0])
 }
 
-/// The search, compiled for each instruction set and chosen when it runs.
+/// The search for runs, compiled for each instruction set; the processor's is chosen at run time.
 struct EqualRuns<'a, T, F> {
     ids: &'a [T],
     found: F,
@@ -50,7 +51,7 @@ impl<T: PartialEq, F: FnMut(usize, usize)> pulp::WithSimd for EqualRuns<'_, T, F
     }
 }
 
-/// How many of the first ids are equal.
+/// Returns how many ids at the start are equal.
 #[inline(always)]
 fn run_length<T: PartialEq>(ids: &[T]) -> usize {
     let (first, mut length) = (&ids[0], 1);

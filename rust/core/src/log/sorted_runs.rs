@@ -1,9 +1,10 @@
-//! Records of one size in sorted runs, in memory or, beyond it, in files.
+//! Records of one size in sorted runs, in memory or, beyond the limit of memory, in files.
 //!
-//! Records are collected in runs that are sorted when they are full and never move again, so that memory neither doubles
-//! when a list grows nor when equal records are looked for: the runs are then read side by side, in one order. Where memory
-//! ends, all runs are written as one to a file that has no name: it goes with the process, however that ends. Runs of one
-//! level become one of the next when there are many, so that few are read side by side.
+//! Records are collected in runs that are sorted when they are full and never move again. So memory does not double
+//! when the list grows. It does not double either when equal records are searched: the runs are then read side by side,
+//! in one order. Where memory ends, all runs are merged into a file without a name, which vanishes with the process,
+//! however that ends. When there are many runs of one level in files, they are merged into one of the next level, so
+//! that few runs are read side by side.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,23 +16,24 @@ use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Records of the first run in memory; later ones hold an eighth of what is there …
+/// The number of records of the first run in memory. A later run holds an eighth of the records in memory, but never
+/// fewer than this.
 const FIRST: usize = 1 << 10;
-/// … up to so many.
+/// The largest number of records of a run in memory.
 const LAST: usize = 1 << 20;
-/// Written runs of one level that become one of the next.
+/// The number of written runs of one level that are merged into one of the next level.
 const MANY: usize = 16;
-/// Bytes that are read or written at a time.
+/// The number of bytes that are read or written at a time.
 const BUFFER: usize = 1 << 15;
 
 static FILES: AtomicU64 = AtomicU64::new(0);
 
-/// Records of N bytes, whose order is that of their bytes.
+/// A set of records of N bytes, which sort by their bytes.
 #[derive(Clone, Debug)]
 pub struct SortedRuns<const N: usize> {
     held: Vec<Vec<[u8; N]>>,
     open: Vec<[u8; N]>,
-    /// By level.
+    /// The runs in files, by level.
     written: Vec<Vec<Written>>,
     in_memory: usize,
 }
@@ -67,22 +69,22 @@ impl<const N: usize> SortedRuns<N> {
         self.held.push(run);
     }
 
-    /// Number of records.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         self.in_memory + self.written.iter().flatten().map(|run| run.len).sum::<usize>()
     }
 
-    /// True if there is none.
+    /// Returns true if there are no records.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes of the records in memory.
+    /// Returns the number of bytes of the records in memory.
     pub fn bytes(&self) -> u64 {
         (self.in_memory * N) as u64
     }
 
-    /// Adds all of another set.
+    /// Adds the records of another set.
     pub fn merge(&mut self, mut other: Self) {
         other.seal();
         self.in_memory += other.in_memory;
@@ -95,7 +97,7 @@ impl<const N: usize> SortedRuns<N> {
         }
     }
 
-    /// Writes all records that are in memory to a file without a name in a folder.
+    /// Moves all records from memory to a file without a name in a folder.
     pub fn spill(&mut self, folder: &Path) -> io::Result<()> {
         if self.in_memory == 0 {
             return Ok(());
@@ -120,18 +122,18 @@ impl<const N: usize> SortedRuns<N> {
         self.add_written(level + 1, merged, folder)
     }
 
-    /// The records in memory, in any order; those of a set that has not been spilled are all of them.
+    /// Returns the records in memory, in any order. These are all records if none have been spilled to files.
     pub fn held(&self) -> impl Iterator<Item = &[u8; N]> {
         self.held.iter().flatten().chain(&self.open)
     }
 
-    /// The records by run, each of which fits into memory if it did when it was written.
+    /// Returns the records by run. A run fits into memory if it did when it was written.
     pub fn runs(&self) -> impl Iterator<Item = io::Result<Vec<[u8; N]>>> {
         let held = self.held.iter().chain([&self.open]).map(|run| Ok(run.clone()));
         held.chain(self.written.iter().flatten().map(|run| InOrder::new(vec![run.cursor()?])?.collect()))
     }
 
-    /// True if a record begins with these bytes.
+    /// Returns true if a record begins with these bytes.
     pub fn contains(&self, beginning: &[u8]) -> io::Result<bool> {
         let inside =
             |run: &Vec<[u8; N]>| run.binary_search_by(|record| record[..beginning.len()].cmp(beginning)).is_ok();
@@ -146,7 +148,7 @@ impl<const N: usize> SortedRuns<N> {
         Ok(false)
     }
 
-    /// All records in order.
+    /// Returns all records in order.
     pub fn in_order(&mut self) -> io::Result<InOrder<'_, N>> {
         self.seal();
         let held = self.held.iter().map(|run| Ok(Cursor::Held(run.iter())));
@@ -188,7 +190,7 @@ impl Written {
     }
 }
 
-/// What is left of a run.
+/// The rest of a run that is being read.
 enum Cursor<'a, const N: usize> {
     Held(std::slice::Iter<'a, [u8; N]>),
     Written(BufReader<&'a File>, usize),
@@ -244,7 +246,7 @@ impl<const N: usize> Iterator for InOrder<'_, N> {
     }
 }
 
-/// In the order of their bytes; most are told apart by the first sixteen, which are compared as one number.
+/// Sorts records by their bytes. Most differ in the first sixteen bytes, which are compared as one number.
 fn sort<const N: usize>(records: &mut [[u8; N]]) {
     records.sort_unstable_by(|a, b| match (a.split_first_chunk::<16>(), b.split_first_chunk::<16>()) {
         (Some((x, rest)), Some((y, other))) => {
@@ -267,7 +269,7 @@ fn write<const N: usize>(folder: &Path, runs: Vec<Cursor<'_, N>>) -> io::Result<
     Ok(Written { file: Arc::new(file), len })
 }
 
-/// A file whose name is taken away at once: nothing is left of it when it is closed, or when the process ends.
+/// Opens a file and removes its name at once, so that nothing is left of it when it is closed or the process ends.
 fn nameless(folder: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true).write(true).create_new(true);
@@ -277,7 +279,7 @@ fn nameless(folder: &Path) -> io::Result<File> {
         let name = format!(".offpolicy-ids-{}-{}", process::id(), FILES.fetch_add(1, Ordering::Relaxed));
         let path = folder.join(name);
         match options.open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {} // of a process elsewhere with this number
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {} // a process of another machine has this number
             Err(error) => return Err(error),
             Ok(file) => return fs::remove_file(&path).map(|()| file),
         }

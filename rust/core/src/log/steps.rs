@@ -1,16 +1,17 @@
-//! The step column, as it is: 32 or 64 bits wide, and the rule for where it counts from.
+//! The step column, 32 or 64 bits wide, and the rule for the first step.
 //!
-//! The steps of a log count from 0 where any of its rows has the step 0, and from 1 otherwise. All its episodes count
-//! alike. `offpolicy.logs.steps` is the same rule for Python.
+//! The steps of a log count from 0 if any of its rows has step 0, and from 1 otherwise. All its episodes count alike.
+//! `offpolicy.logs.steps` is the same rule for Python.
 
 use std::ops::Range;
 
-/// The first step of every episode of a log, given whether one begins with 0.
+/// Returns the first step of every episode of a log, given whether one begins with 0.
 pub fn first_step(has_zero: bool) -> i64 {
     if has_zero { 0 } else { 1 }
 }
 
-/// True if an episode may begin with this step; `known` is the first step of the log where an earlier reading found it.
+/// Returns true if an episode may begin with this step. `known` is the first step of the log where an earlier reading
+/// found it.
 pub fn may_begin(step: i64, known: Option<i64>) -> bool {
     step == 0 || step == 1 && known != Some(0)
 }
@@ -25,7 +26,7 @@ pub enum Steps<'a> {
 }
 
 impl Steps<'_> {
-    /// The step of a row.
+    /// Returns the step of a row.
     pub fn get(self, row: usize) -> i64 {
         match self {
             Self::Int32(steps) => steps[row].into(),
@@ -33,7 +34,7 @@ impl Steps<'_> {
         }
     }
 
-    /// True where each step of the rows is one more than the one before.
+    /// Returns true if each step of the rows is one more than the step before.
     #[inline]
     pub fn are_consecutive(self, rows: Range<usize>) -> bool {
         if rows.len() < 2 {
@@ -47,7 +48,7 @@ impl Steps<'_> {
     }
 }
 
-/// The comparison, compiled for each instruction set and chosen when it runs.
+/// The comparison of steps, compiled for each instruction set; the processor's is chosen at run time.
 struct Consecutive<'a, T>(&'a [T]);
 
 macro_rules! consecutive {

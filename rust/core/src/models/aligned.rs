@@ -1,19 +1,19 @@
-//! Memory for L numbers a cell that begins with a cache line, so that no vector of them lies across two.
+//! Memory for L numbers per cell that begins on a cache line, so that no vector of numbers lies across two lines.
 
 use std::ops::{Deref, DerefMut, Range};
 
-/// Numbers in a cache line.
+/// The number of f64 in a cache line.
 const LINE: usize = 8;
 
 /// L numbers for each of some cells.
 pub struct Cells<const L: usize> {
     room: Vec<f64>,
-    /// The part of it that is used.
+    /// The aligned part of `room`.
     used: Range<usize>,
 }
 
 impl<const L: usize> Cells<L> {
-    /// All 0.
+    /// Makes cells that are all 0.
     pub fn zeros(cells: usize) -> Self {
         let room = vec![0.0; LINE + cells * L];
         let start = room.as_ptr().align_offset(LINE * size_of::<f64>()).min(LINE);

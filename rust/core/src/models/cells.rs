@@ -1,11 +1,11 @@
-//! Cells of a regular grid: cell = floor(scale · x + ½) a coordinate, the last coordinate runs fastest.
+//! Cells of a regular grid: the cell of a coordinate is floor(scale · x + ½), and the last coordinate runs fastest.
 
 use super::split::{split, threads_for};
 
 const BLOCK: usize = 256;
 const MOST_CELLS: u64 = 1 << 52;
 
-/// A regular grid; coordinate i has the cells low[i], low[i] + 1, …, low[i] + size[i] − 1.
+/// A regular grid. Coordinate i has the cells `low[i]`, `low[i] + 1`, …, `low[i] + size[i] - 1`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
     axes: Vec<Axis>,
@@ -18,23 +18,23 @@ struct Axis {
     scale: f64,
 }
 
-/// A coordinate that is in no cell.
+/// The place of a coordinate that is in no cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Outside {
-    /// Which row.
+    /// Index of the row.
     pub row: usize,
-    /// Which coordinate.
+    /// Index of the coordinate.
     pub coordinate: usize,
 }
 
 impl Axis {
-    /// The cell of x, from 0; in a whole number below `size` if x is inside.
+    /// Returns the cell of x, counted from 0: a whole number below `size` if x is inside.
     #[inline(always)]
     fn cell(&self, x: f64) -> f64 {
         (x * self.scale + 0.5).floor() - self.low
     }
 
-    /// False for NaN too.
+    /// Returns true if the cell exists, and false for NaN.
     #[inline(always)]
     fn holds(&self, cell: f64) -> bool {
         cell >= 0.0 && cell < self.size
@@ -42,7 +42,8 @@ impl Axis {
 }
 
 impl Grid {
-    /// A grid from the number of cells, the first cell and the scale of each coordinate; None if they do not fit.
+    /// Makes a grid from the number of cells, the first cell and the scale of each coordinate. Returns None if they do
+    /// not fit.
     pub fn new(size: &[u32], low: &[i32], scale: &[f64]) -> Option<Self> {
         let same = size.len() == low.len() && low.len() == scale.len() && !size.is_empty();
         let cells = size.iter().try_fold(1u64, |cells, &n| cells.checked_mul(n.into()));
@@ -51,12 +52,12 @@ impl Grid {
         (same && cells.is_some_and(|cells| (1..MOST_CELLS).contains(&cells))).then_some(Self { axes })
     }
 
-    /// How many coordinates it has.
+    /// Returns the number of coordinates.
     pub fn dimensions(&self) -> usize {
         self.axes.len()
     }
 
-    /// Fills in the cell of every row, given a column for each coordinate; or the first row that is outside.
+    /// Fills in the cell of every row, given one column for each coordinate, or returns the first row that is outside.
     pub fn index(&self, columns: &[&[f64]], cells: &mut [i64], threads: usize) -> Result<(), Outside> {
         let parts = split(cells, threads_for(cells.len(), threads));
         let found = std::thread::scope(|scope| {
@@ -82,7 +83,7 @@ impl Grid {
         Ok(())
     }
 
-    /// The first row from `start` on that is in no cell; there is one.
+    /// Finds the first row from `start` on that is in no cell. The caller knows that there is one.
     #[cold]
     fn first_outside(&self, columns: &[&[f64]], start: usize) -> Outside {
         let rows = self.axes.iter().zip(columns).enumerate().filter_map(|(coordinate, (axis, column))| {
@@ -103,7 +104,7 @@ struct IndexBlock<'a> {
 impl pulp::WithSimd for IndexBlock<'_> {
     type Output = bool;
 
-    /// Whole numbers below 2^52 are kept as floats, which every processor computes several at once.
+    /// Keeps whole numbers below 2^52 as floats, of which every processor computes several at once.
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _simd: S) -> bool {
         let mut index = [0.0; BLOCK];

@@ -3,7 +3,7 @@
 //!     N(s, a),   Σ r over the steps that took a in s,   N(s, a, s')
 //!
 //! They are sums, so the counts of a log's parts merge, in any order and bit for bit, into those of the log. A step
-//! whose successor is not known (the log was cut there) counts for its reward only.
+//! whose successor is unknown, because the log was cut there, counts for its reward only.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,10 +12,10 @@ use super::model::Model;
 use super::reward_sum::{Reward, RewardSums};
 use crate::pass::wire::{self, NotAState};
 
-/// What the bytes of counts begin with, inside their envelope.
+/// The name at the beginning of encoded counts, inside their versioned envelope.
 const KIND: &str = "transition-counts-1";
 
-/// Steps of a log as indices.
+/// Steps of a log, as indices of states and actions.
 #[derive(Clone, Copy, Debug)]
 pub struct CountedSteps<'a> {
     /// s
@@ -24,28 +24,28 @@ pub struct CountedSteps<'a> {
     pub actions: Integers<'a>,
     /// r
     pub rewards: &'a [f64],
-    /// s'; not looked at where the episode ends or s' is not known.
+    /// s', which is ignored where the episode ends or s' is unknown.
     pub next_states: &'a [i64],
-    /// The episode ends here.
+    /// Whether the episode ends with this step.
     pub terminal: &'a [bool],
-    /// s' is known; an episode that ends has a known end.
+    /// Whether s' is known. Where the episode ends, that end counts as known.
     pub known: &'a [bool],
 }
 
-/// Why steps cannot be counted.
+/// The reason why steps cannot be counted.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BadSteps {
     /// Arrays of different lengths.
     Lengths,
-    /// A row with a value that does not exist: the row, what it is, and its value.
+    /// A row with a value that does not exist: the index of the row, the name of the value, and the value.
     Row(usize, &'static str, f64),
-    /// Counts over other numbers of states and actions.
+    /// Counts for other numbers of states or actions.
     Shape,
-    /// No states or actions, or more pairs than 32 bits count.
+    /// No states or no actions, or more pairs than 32 bits can count.
     Size,
 }
 
-/// Mergeable counts.
+/// Mergeable counts of transitions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Counts {
     states: usize,
@@ -56,7 +56,7 @@ pub struct Counts {
     successors: Successors,
 }
 
-/// N(s, a, s') by rows of pairs: s' ascending, |S| for the end.
+/// N(s, a, s') by pair, with s' ascending in each row and |S| for the end of the episode.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Successors {
     start: Vec<usize>,
@@ -84,7 +84,7 @@ impl Successors {
         self.count.push(count);
     }
 
-    /// Both, row by row.
+    /// Returns the sums of both, row by row.
     fn merged(&self, other: &Self) -> Self {
         let pairs = self.start.len() - 1;
         let mut sum = Self::none(pairs);
@@ -131,7 +131,7 @@ impl Successors {
 }
 
 impl Counts {
-    /// Counts of nothing.
+    /// Makes counts that are all 0.
     pub fn new(states: usize, actions: usize) -> Result<Self, BadSteps> {
         let pairs = states.checked_mul(actions).filter(|&pairs| pairs > 0 && pairs < u32::MAX as usize);
         let pairs = pairs.ok_or(BadSteps::Size)?;
@@ -139,22 +139,22 @@ impl Counts {
         Ok(Self { states, actions, visits: vec![0; pairs], rewards, successors: Successors::none(pairs) })
     }
 
-    /// |S|
+    /// Returns |S|.
     pub fn states(&self) -> usize {
         self.states
     }
 
-    /// |A|
+    /// Returns |A|.
     pub fn actions(&self) -> usize {
         self.actions
     }
 
-    /// N(s, a) by pair.
+    /// Returns N(s, a) by pair.
     pub fn visits(&self) -> &[u64] {
         &self.visits
     }
 
-    /// Counts steps; after an error nothing has been counted.
+    /// Counts steps. After an error nothing has been counted.
     pub fn add(&mut self, steps: &CountedSteps) -> Result<(), BadSteps> {
         let n = steps.states.len();
         let lengths = [steps.actions.len(), steps.rewards.len(), steps.next_states.len()];
@@ -170,7 +170,7 @@ impl Counts {
         Ok(())
     }
 
-    /// Counts visits and rewards, and returns N(s, a, s'); None, and nothing is counted, if a row is not sound.
+    /// Counts visits and rewards, and returns N(s, a, s'). Returns None, and counts nothing, if a row is invalid.
     fn add_rows<A: Copy + Into<i64>>(&mut self, steps: &CountedSteps, actions: &[A]) -> Option<Successors> {
         let moves = Moves { states: self.states as u64, action_count: self.actions as u64, steps, actions };
         let mut block = Block { pairs: [0; BLOCK], next: [0; BLOCK], len: 0 };
@@ -183,7 +183,8 @@ impl Counts {
                 end[pair] += u32::from(next != UNKNOWN);
             }
         }
-        // Rows are put in the order of their pair: first where each begins, then each after the other.
+        // Rows are sorted by pair: first the place where each pair begins is found, then each row is put into its
+        // place.
         let mut total = 0;
         end.iter_mut().for_each(|end| total += std::mem::replace(end, total));
         let mut by_pair = vec![0u32; total as usize];
@@ -205,7 +206,7 @@ impl Counts {
         Some(self.count(&by_pair, &end))
     }
 
-    /// How often each successor is in the row of each pair, which ends there.
+    /// Counts how often each successor occurs in the row of each pair, given where each row ends.
     fn count(&self, by_pair: &[u32], end: &[u32]) -> Successors {
         let mut counted = Successors::none(end.len());
         let (mut times, mut found, mut start) = (vec![0u32; self.states + 1], vec![], 0);
@@ -227,7 +228,7 @@ impl Counts {
         counted
     }
 
-    /// The first row that cannot be counted; there is one.
+    /// Describes the first row that cannot be counted. The caller knows that there is one.
     #[cold]
     fn fault(&self, steps: &CountedSteps) -> BadSteps {
         let outside = |index: i64, size: usize| index < 0 || index >= size as i64;
@@ -261,8 +262,9 @@ impl Counts {
         Ok(())
     }
 
-    /// R̂ and P̂ by frequencies. A pair that was never seen has the reward `unseen_reward` and leads back to its state;
-    /// so does one whose successor was never known, with the reward that was seen.
+    /// Returns R̂ and P̂ by frequencies. A pair that was never seen has the reward `unseen_reward` and leads back to
+    /// its own state. A pair whose successor was never known leads back too, with the mean of the rewards that were
+    /// seen.
     pub fn model(&self, unseen_reward: f64) -> Model {
         let (mut start, mut next, mut probability) = (vec![0], vec![], vec![]);
         let mut rewards = Vec::with_capacity(self.visits.len());
@@ -282,12 +284,12 @@ impl Counts {
         Model::from_counts(self.states, self.actions, rewards, start, next, probability)
     }
 
-    /// Bytes with a version and a checksum.
+    /// Encodes the counts as bytes with a version and a checksum.
     pub fn encode(&self) -> Result<Vec<u8>, NotAState> {
         wire::encode(&(KIND, self))
     }
 
-    /// The counts that were encoded.
+    /// Decodes counts, and refuses bytes that are not consistent.
     pub fn decode(bytes: &[u8]) -> Result<Self, NotAState> {
         let (kind, counts): (String, Self) = wire::decode(bytes)?;
         let pairs = counts.states.checked_mul(counts.actions).unwrap_or(0);
@@ -300,12 +302,12 @@ impl Counts {
     }
 }
 
-/// A successor that the log does not tell.
+/// The successor of a row where the log does not tell it.
 const UNKNOWN: u32 = u32::MAX;
-/// Rows whose indices are found at a time.
+/// The number of rows whose indices are computed at a time.
 const BLOCK: usize = 512;
 
-/// The pair and the successor of a few rows; `UNKNOWN` where there is none.
+/// The pairs and the successors of a few rows. A successor that is not known is `UNKNOWN`.
 struct Block {
     pairs: [u32; BLOCK],
     next: [u32; BLOCK],
@@ -318,7 +320,7 @@ impl Block {
     }
 }
 
-/// Where the rows of a log lead.
+/// The transitions of a log, read block by block.
 struct Moves<'a, A> {
     states: u64,
     action_count: u64,
@@ -327,7 +329,7 @@ struct Moves<'a, A> {
 }
 
 impl<A: Copy + Into<i64>> Moves<'_, A> {
-    /// Fills a block from row `start` on; false if a row is not sound.
+    /// Fills a block from row `start` on. Returns false if a row is invalid.
     fn read(&self, start: usize, block: &mut Block) -> bool {
         pulp::Arch::new().dispatch(ReadBlock { moves: self, start, block })
     }
@@ -342,7 +344,7 @@ struct ReadBlock<'a, A> {
 impl<A: Copy + Into<i64>> pulp::WithSimd for ReadBlock<'_, A> {
     type Output = bool;
 
-    /// Without branches, so that several rows are done at once.
+    /// Reads without branches, so that several rows are computed at once.
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _simd: S) -> bool {
         let Self { moves: Moves { states, action_count, steps, actions }, start, block } = self;
@@ -369,7 +371,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// s, a, r, s', and whether it ends or is known.
+    /// A row of s, a, r, s', whether the episode ends, and whether s' is known.
     type Row = (i64, i64, f64, i64, bool, bool);
 
     fn counts(rows: &[Row]) -> Counts {

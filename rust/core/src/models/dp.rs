@@ -2,20 +2,21 @@
 //!
 //!     Q^h(s, a) = R̂(s, a) + γ Σ_{s'} P̂(s'|s, a) V^{h-1}(s'),    V^h(s) = Σ_a π(a|s) Q^h(s, a),    V^0 = 0
 //!
-//! Reading the successors is the cost, so several policies are evaluated at once, their values side by side in lanes.
-//! Only V is kept: Q^h(s, a) is one row of the model away from V^{h-1} (see [`super::lookup`]).
+//! Most of the time goes into reading the successors, so several policies are evaluated at once, with their values side
+//! by side in lanes. Only V is kept, because Q^h(s, a) follows from V^{h-1} and one row of the model (see
+//! [`super::lookup`]).
 
 use std::collections::BTreeMap;
 
 use super::model::Model;
 
-/// Policies evaluated at once.
+/// The number of policies that are evaluated at once.
 pub const LANES: usize = 4;
 
-/// Fills in V of up to `LANES` policies as horizon × |S| × policies values: row t has H - t steps to go.
+/// Fills in V of up to `LANES` policies as horizon × |S| × policies values, where row t has H - t steps to go.
 ///
-/// A policy is a table π(a|s) by pairs, or horizon such tables, one for each step. False if there are no or too many
-/// policies, or a table or the memory has another size.
+/// A policy is a table π(a|s) by pairs, or one such table for each step of the horizon. Returns false if there are no
+/// or too many policies, or if a table or the memory has another size.
 pub fn evaluate(model: &Model, policies: &[&[f64]], horizon: usize, discount: f64, values: &mut [f64]) -> bool {
     let (pairs, states) = (model.rewards().len(), model.states());
     let fits = |table: &&[f64]| table.len() == pairs || Some(table.len()) == pairs.checked_mul(horizon);
@@ -34,11 +35,11 @@ pub fn evaluate(model: &Model, policies: &[&[f64]], horizon: usize, discount: f6
     true
 }
 
-/// The pairs of a model in the order of how many successors they have: a processor foresees the end of loops that are
-/// all of one length, and a wrong guess costs more than the loop. Among those, one action comes after the other, so that
+/// The pairs of a model, sorted by their number of successors. A processor predicts the end of loops of equal length,
+/// and a wrong prediction costs more than the loop. Pairs with equally many successors are sorted by action, so that
 /// neighbours add to different states and need not wait for each other.
 struct Rows {
-    /// A number of successors, and how many pairs have it.
+    /// For each number of successors, that number and how many pairs have it.
     groups: Vec<(usize, usize)>,
     pairs: Vec<u32>,
     states: Vec<u32>,
@@ -74,7 +75,7 @@ impl Rows {
         }
     }
 
-    /// Adds π(a|s) Q(s, a) to V(s) for all pairs; π is in the order of the rows.
+    /// Adds π(a|s) Q(s, a) to V(s) for all pairs. π is in the order of the rows.
     #[inline(always)]
     fn backup<const L: usize>(&self, following: &[[f64; L]], discount: f64, pi: &[[f64; L]], value: &mut [[f64; L]]) {
         let (mut row, mut entry) = (0, 0);
@@ -118,7 +119,7 @@ struct Group<'a, const L: usize> {
 }
 
 impl<const L: usize> Group<'_, L> {
-    /// So many that the compiler can write out the loop.
+    /// Handles pairs with N successors, for which the compiler unrolls the loop.
     #[inline(always)]
     fn of<const N: usize>(&mut self) {
         let (next, probability) = (self.next.as_chunks::<N>().0, self.probability.as_chunks::<N>().0);
@@ -180,7 +181,8 @@ impl<const L: usize> pulp::WithSimd for Induction<'_, L> {
     }
 }
 
-/// The policies at step t, lane by lane; a stationary one is written once, at the first step looked at.
+/// Writes the policies at step t into their lanes. A stationary policy is written only once, at the first step
+/// computed.
 #[inline(always)]
 fn side_by_side<const L: usize>(policies: &[&[f64]], rows: &Rows, t: usize, horizon: usize, pi: &mut [[f64; L]]) {
     let pairs = pi.len();
@@ -200,7 +202,7 @@ mod tests {
     use crate::models::lookup::Values;
     use proptest::prelude::*;
 
-    /// Two states; action 0 stays, action 1 moves on; from state 1 it ends.
+    /// Makes a chain of two states: action 0 stays, action 1 moves on, and from state 1 it ends the episode.
     fn chain() -> Model {
         Model::new(2, 2, vec![0.0, 1.0, 0.5, 8.0], vec![0, 1, 2, 3, 3], vec![0, 1, 1], vec![1.0; 3]).unwrap()
     }

@@ -1,6 +1,6 @@
-//! Columns of whole numbers, of 32 or of 64 bits.
+//! Columns of whole numbers of 32 or 64 bits.
 
-/// Whole numbers of either width.
+/// A column of whole numbers of either width.
 #[derive(Clone, Copy, Debug)]
 pub enum Integers<'a> {
     /// 32 bits.
@@ -10,7 +10,7 @@ pub enum Integers<'a> {
 }
 
 impl Integers<'_> {
-    /// How many there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         match self {
             Self::Short(values) => values.len(),
@@ -18,7 +18,7 @@ impl Integers<'_> {
         }
     }
 
-    /// That of a row.
+    /// Returns the value of a row.
     pub fn get(&self, row: usize) -> i64 {
         match self {
             Self::Short(values) => values[row].into(),
@@ -26,12 +26,12 @@ impl Integers<'_> {
         }
     }
 
-    /// True if there is none.
+    /// Returns true if there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Copies those from `start` on, less `offset`.
+    /// Copies the values from `start` on, less `offset`.
     #[inline(always)]
     pub(super) fn read(&self, start: usize, offset: i64, into: &mut [i64]) {
         match self {

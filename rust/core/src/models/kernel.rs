@@ -13,38 +13,38 @@
 //!     C_j = Σ_i w_{i+j} E_i
 //!     for each of the other q coordinates:  C_j += T C_{j+1}, j ascending;   S(x) = C_0
 //!
-//! Nothing is subtracted, so every cell is as accurate as its own sum of neighbours.
-//! A coordinate is finished inside a block of cells before the next one outside is begun, and C_j is kept only for as
-//! long as its block: the work stays in the processor's nearest caches.
+//! Nothing is subtracted, so every cell is as accurate as its own sum of neighbours. A coordinate is finished inside a
+//! block of cells before the next outer one is begun, and C_j is kept only as long as its block. So the work stays in
+//! the processor's nearest caches.
 
 use crate::models::aligned::Cells;
 
-/// How the cells of a coordinate lie.
+/// The neighbours that the cells of a coordinate have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// 0, 1, …, n-1; the two ends have one neighbour.
+    /// Cells 0, 1, …, n-1 in a line, whose two ends have one neighbour each.
     Line,
-    /// The last cell is beside the first.
+    /// Cells in a circle: the last one is beside the first.
     Circle,
-    /// No cell is beside another: nothing is smoothed along this coordinate.
+    /// Separate cells, along which nothing is smoothed.
     Apart,
 }
 
-/// The weights of a kernel on a grid; the last coordinate runs fastest.
+/// The weights of a kernel on a grid whose last coordinate runs fastest.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     axes: Vec<(usize, Axis)>,
     weights: Vec<f64>,
-    /// Cells in a block of the coordinates from i on: `blocks[0]` is the grid, `blocks[D]` one cell.
+    /// The number of cells in a block of the coordinates from i on: `blocks[0]` is that of the grid, `blocks[D]` is 1.
     blocks: Vec<usize>,
 }
 
-/// What cannot be a kernel, in words.
+/// The reason why there is no such kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotAKernel(pub String);
 
 impl Kernel {
-    /// exp(-‖c - c'‖ / bandwidth), cut off.
+    /// Makes the kernel exp(-‖c - c'‖ / bandwidth), cut off beyond the neighbouring cells.
     pub fn exponential(axes: Vec<(usize, Axis)>, bandwidth: f64) -> Result<Self, NotAKernel> {
         if !(bandwidth > 0.0 && bandwidth.is_finite()) {
             return Err(NotAKernel(format!("bandwidth must be above 0 and finite, not {bandwidth}")));
@@ -62,27 +62,28 @@ impl Kernel {
         Ok(Self { axes, weights, blocks })
     }
 
-    /// How many cells the grid has.
+    /// Returns the number of cells of the grid.
     pub fn cells(&self) -> usize {
         self.blocks[0]
     }
 
-    /// How many cells `Smoother::smooth` wants filled at a time.
+    /// Returns the number of cells in a leaf, the block that `Smoother::smooth` asks `fill` to write at a time.
     pub fn leaf(&self) -> usize {
         self.blocks[self.outer()]
     }
 
-    /// How many cells are in a row of the first coordinate: `Smoother::smooth` hands over so many at a time.
+    /// Returns the number of cells in a row of the first coordinate, which `Smoother::smooth` hands over at a time.
     pub fn row(&self) -> usize {
         self.blocks[1]
     }
 
-    /// True where the last row of the first coordinate has the first one as a neighbour of its own.
+    /// Returns true if the first coordinate is a circle of three or more rows, whose last row is beside the first.
     fn wraps(&self) -> bool {
         matches!(self.axes[0], (3.., Axis::Circle))
     }
 
-    /// How many cells of C_j are kept: of C_0 and C_1 only the latest rows, unless the first are needed again.
+    /// Returns how many cells of C_j are kept: of C_0 and C_1 only the latest rows, unless the first rows are needed
+    /// again.
     fn room(&self, j: usize) -> usize {
         match j {
             0 | 1 if self.wraps() => self.blocks[0],
@@ -91,13 +92,13 @@ impl Kernel {
         }
     }
 
-    /// How many coordinates are on the side of C_j, the first ones.
+    /// Returns the number of outer coordinates, the first ones, which C_j handles.
     fn outer(&self) -> usize {
         self.axes.len().div_ceil(2)
     }
 }
 
-/// S(x) of one function.
+/// Returns S(x) of one function.
 pub fn smoothed(kernel: &Kernel, x: &[f64]) -> Vec<f64> {
     let mut out = vec![0.0; x.len()];
     let mut smoother = Smoother::<1>::new(kernel);
@@ -113,17 +114,17 @@ pub fn smoothed(kernel: &Kernel, x: &[f64]) -> Vec<f64> {
     out
 }
 
-/// A kernel with the arrays that it works in, for L functions on the grid at once.
+/// A kernel with its working memory, for L functions on the grid at once.
 pub struct Smoother<'k, const L: usize> {
     kernel: &'k Kernel,
     /// E_0, …, E_p on a block of the inner coordinates.
     e: Vec<Cells<L>>,
-    /// C_0, …, C_q; C_j on a block of the coordinates from j-1 on.
+    /// C_0, …, C_q, where C_j is kept on a block of the coordinates from j-1 on.
     c: Vec<Cells<L>>,
 }
 
 impl<'k, const L: usize> Smoother<'k, L> {
-    /// Room for smoothing.
+    /// Allocates the working memory of a kernel.
     pub fn new(kernel: &'k Kernel) -> Self {
         let outer = kernel.outer();
         let inner = kernel.axes.len() - outer;
@@ -134,10 +135,11 @@ impl<'k, const L: usize> Smoother<'k, L> {
         }
     }
 
-    /// S(x), where `fill(first, block)` writes the values of x from cell `first` on into a block of [`Kernel::leaf`] cells, and
-    /// `take(first, block)` gets those of S(x) as soon as they are known, a row of the first coordinate at a time.
+    /// Computes S(x). `fill(first, block)` writes the values of x from cell `first` on into a block of [`Kernel::leaf`]
+    /// cells, and `take(first, block)` receives the values of S(x) as soon as they are known, one row of the first
+    /// coordinate at a time.
     ///
-    /// Inlined, so that it runs with the vector instructions of the caller.
+    /// It is inlined, so that it runs with the vector instructions of the caller.
     #[inline(always)]
     pub fn smooth(&mut self, mut fill: impl FnMut(usize, &mut [[f64; L]]), mut take: impl FnMut(usize, &[[f64; L]])) {
         let blocks = &self.kernel.blocks;
@@ -156,7 +158,8 @@ impl<'k, const L: usize> Smoother<'k, L> {
         }
     }
 
-    /// C_0 += T C_1 along the first coordinate, for the rows that are surrounded now that `known` of them are there.
+    /// Computes C_0 += T C_1 along the first coordinate, for the rows whose neighbours are complete once `known` rows
+    /// are there.
     #[inline(always)]
     fn finish(&mut self, known: usize, take: &mut impl FnMut(usize, &[[f64; L]])) {
         let (row, (size, axis), wraps) = (self.kernel.blocks[1], self.kernel.axes[0], self.kernel.wraps());
@@ -182,7 +185,7 @@ impl<'k, const L: usize> Smoother<'k, L> {
         }
     }
 
-    /// E_k += T E_{k-1} along the inner coordinates; the last E_k is new with each of them.
+    /// Computes E_k += T E_{k-1} along the inner coordinates. Each coordinate adds one new E_k.
     #[inline(always)]
     fn expand(&mut self) {
         let Kernel { axes, blocks, .. } = self.kernel;
@@ -204,7 +207,7 @@ impl<'k, const L: usize> Smoother<'k, L> {
         }
     }
 
-    /// C_j = Σ_i w_{i+j} E_i on the block that begins with this cell.
+    /// Computes C_j = Σ_i w_{i+j} E_i on the block that begins with cell `first`.
     #[inline(always)]
     fn combine(&mut self, first: usize) {
         let weights = &self.kernel.weights;
@@ -225,7 +228,7 @@ impl<'k, const L: usize> Smoother<'k, L> {
         }
     }
 
-    /// C_j += T C_{j+1} along an outer coordinate, on the block that begins with this cell.
+    /// Computes C_j += T C_{j+1} along an outer coordinate, on the block that begins with cell `first`.
     #[inline(always)]
     fn contract(&mut self, depth: usize, first: usize) {
         let block = self.kernel.blocks[depth];
@@ -242,7 +245,7 @@ impl<'k, const L: usize> Smoother<'k, L> {
     }
 }
 
-/// into += T from, along the slowest coordinate of these blocks.
+/// Computes into += T from, along the slowest coordinate of these blocks.
 #[inline(always)]
 fn add_neighbours(into: &mut [f64], from: &[f64], (size, axis): (usize, Axis)) {
     if size == 1 || axis == Axis::Apart {
@@ -253,7 +256,7 @@ fn add_neighbours(into: &mut [f64], from: &[f64], (size, axis): (usize, Axis)) {
     let (body, tail) = rest.split_at_mut(stride * (size - 2));
     let (first, last) = (&from[..stride], &from[stride * (size - 1)..]);
     let (second, last_but_one) = (&from[stride..2 * stride], &from[stride * (size - 2)..stride * (size - 1)]);
-    // With two cells on a circle, the neighbour on either side is the same one.
+    // With two cells on a circle, the neighbours on both sides are the same cell.
     if axis == Axis::Circle && size > 2 {
         add_both(head, last, second);
         add_both(tail, last_but_one, first);
@@ -264,7 +267,7 @@ fn add_neighbours(into: &mut [f64], from: &[f64], (size, axis): (usize, Axis)) {
     add_both(body, from, &from[2 * stride..]);
 }
 
-/// into = T from, along the last coordinate: all cells as if they were one line, then the ends of each block.
+/// Computes into = T from along the last coordinate: first as if all cells were one line, then the ends of each block.
 #[inline(always)]
 fn set_neighbours_of_cells<const L: usize>(into: &mut [[f64; L]], from: &[[f64; L]], (size, axis): (usize, Axis)) {
     if size == 1 || axis == Axis::Apart {
@@ -298,7 +301,7 @@ fn add_both(into: &mut [f64], left: &[f64], right: &[f64]) {
     }
 }
 
-/// into = Σ_i w_i from_i.
+/// Computes into = Σ_i w_i from_i.
 #[inline(always)]
 fn weighted_sum(into: &mut [f64], [x, y, z]: [&[f64]; 3], w: [f64; 3]) {
     for (into, ((x, y), z)) in into.iter_mut().zip(x.iter().zip(y).zip(z)) {
@@ -310,7 +313,7 @@ fn weighted_sum(into: &mut [f64], [x, y, z]: [&[f64]; 3], w: [f64; 3]) {
 mod tests {
     use super::*;
 
-    /// How many coordinates differ, or none if one differs by more than a kernel reaches.
+    /// Returns in how many coordinates two cells differ, or None if one differs by more than the kernel reaches.
     fn differing(axes: &[(usize, Axis)], mut a: usize, mut b: usize) -> Option<usize> {
         let mut k = 0;
         for &(size, axis) in axes.iter().rev() {

@@ -5,33 +5,33 @@
 //!     P̂(s'|s,a) = S(N(·, s'))(s,a) / S(N)(s,a)
 //!     Q^h(s,a)  = R̂(s,a) + γ S(Σ_{s'} N(·, s') V^{h-1}(s'))(s,a) / S(N)(s,a),    V^h(s) = Σ_a π(a|s) Q^h(s,a)
 //!
-//! P̂ is never made: each step sums over the sparse counts and smooths once, for several policies together. Samples that
-//! ended their episode count in N and lead nowhere. Where no sample is near, (s, a) has the reward that the user gives
-//! and a self-loop.
+//! P̂ is never stored: each step sums over the sparse counts and smooths once, for several policies together. Samples
+//! that ended their episode count in N and lead nowhere. Where no sample is near, (s, a) has the reward that the user
+//! gives and leads back to s.
 
 use crate::models::kernel::{Kernel, Smoother, smoothed};
 use crate::models::logged_rows::RowsByRemaining;
 
-/// Functions of the state that are backed up side by side.
+/// The number of functions of the state that are backed up side by side.
 const LANES: usize = 4;
 
-/// Sweeps of value iteration before it is given up.
+/// The number of sweeps after which value iteration gives up.
 const SWEEPS: usize = 100_000;
 
-/// What was seen in a log, by pair = s · actions + a.
+/// The samples of a log, by pair = s · actions + a.
 #[derive(Clone, Copy, Debug)]
 pub struct Samples<'a> {
-    /// How many samples of each pair there are.
+    /// The number of samples of each pair.
     pub count: &'a [f64],
-    /// The sum of their rewards.
+    /// The sum of the rewards of each pair.
     pub reward: &'a [f64],
-    /// How many of them ended or have a known s'.
+    /// The number of samples of each pair that ended their episode or have a known s'.
     pub known: &'a [f64],
-    /// The pairs that went on, in ascending order, once for each s'.
+    /// The pair of each transition that did not end its episode, in ascending order, one entry for each s'.
     pub pair: &'a [u32],
-    /// That s'.
+    /// The successor s' of each such entry.
     pub next: &'a [u32],
-    /// How often it was seen.
+    /// The number of times that s' followed the pair.
     pub times: &'a [f64],
 }
 
@@ -42,23 +42,23 @@ pub struct KernelModel {
     actions: usize,
     /// R̂.
     reward: Vec<f64>,
-    /// 1 / S(N), or 0 where there is no mass: a self-loop.
+    /// 1 / S(N), or 0 where no sample is near and the pair leads back to its state.
     scale: Vec<f64>,
     /// All (s, a, s'), leaf after leaf of the kernel.
     successors: Vec<Successor>,
-    /// Where the successors of each leaf begin, and the end.
+    /// Where the successors of each leaf begin, and where the last ones end.
     starts: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Successor {
-    /// The pair, counted from the first of its leaf.
+    /// The pair, counted from the first one of its leaf.
     cell: u32,
     next: u32,
     times: f64,
 }
 
-/// π(a|s), pair after pair: one table, or one for each step.
+/// A policy π(a|s) by pair: one table, or one for each step.
 #[derive(Clone, Copy, Debug)]
 pub struct PairPolicy<'a> {
     tables: &'a [f64],
@@ -66,7 +66,7 @@ pub struct PairPolicy<'a> {
 }
 
 impl<'a> PairPolicy<'a> {
-    /// `tables` has `pairs` numbers, or so many for each step of the horizon.
+    /// Takes a table of `pairs` numbers, or one such table for each step of the horizon.
     pub fn new(tables: &'a [f64], pairs: usize) -> Self {
         Self { tables, pairs }
     }
@@ -82,7 +82,7 @@ impl<'a> PairPolicy<'a> {
 }
 
 impl KernelModel {
-    /// Fits the model; the last coordinate of the kernel's grid is the action.
+    /// Fits the model. The last coordinate of the kernel's grid is the action.
     pub fn fit(kernel: Kernel, actions: usize, samples: Samples<'_>, unseen_reward: f64) -> Self {
         let (mass, sum) = (smoothed(&kernel, samples.count), smoothed(&kernel, samples.reward));
         let mean = |(sum, mass): (f64, f64)| if mass > 0.0 { sum / mass } else { unseen_reward };
@@ -93,27 +93,27 @@ impl KernelModel {
         Self { kernel, actions, reward, scale, successors, starts }
     }
 
-    /// R̂, pair after pair.
+    /// Returns R̂ by pair.
     pub fn reward(&self) -> &[f64] {
         &self.reward
     }
 
-    /// How many pairs there are.
+    /// Returns the number of pairs.
     pub fn pairs(&self) -> usize {
         self.kernel.cells()
     }
 
-    /// How many states there are.
+    /// Returns the number of states.
     pub fn states(&self) -> usize {
         self.pairs() / self.actions
     }
 
-    /// Rows of pairs, each with so many steps to go, up to the horizon.
+    /// Sorts rows of a log, given the pair and the number of remaining steps of each, up to the horizon.
     pub fn rows<'a>(&self, pairs: &'a [u32], remaining: &[u32], horizon: usize) -> RowsByRemaining<'a> {
         RowsByRemaining::new(pairs, remaining, horizon, &self.kernel)
     }
 
-    /// V^0, …, V^H of each policy, state after state, and Q^h(s,a) of each policy at the rows.
+    /// Returns V^0, …, V^H of each policy by state, and Q^h(s,a) of each policy at the rows.
     pub fn values(
         &self,
         policies: &[PairPolicy<'_>],
@@ -175,7 +175,7 @@ impl KernelModel {
         all
     }
 
-    /// Q^h(s,a) of a policy, whose V^0, …, V^H are given, at rows of pairs and numbers h of remaining steps.
+    /// Returns Q^h(s,a) of a policy at the rows, given V^0, …, V^H of that policy.
     pub fn action_values(&self, values: &[f64], discount: f64, rows: &RowsByRemaining) -> Vec<f64> {
         let states = self.states();
         let steps: Vec<usize> = (1..=rows.horizon()).filter(|&h| !rows.with(h).is_empty()).collect();
@@ -201,8 +201,8 @@ impl KernelModel {
         out
     }
 
-    /// The best action of each state, or the worst, among those that are legal, by value iteration: until no value
-    /// moves by more than `tolerance` times the largest. Of equals the first is taken; `None` if values do not settle.
+    /// Returns the best legal action of each state, or the worst, by value iteration until no value moves by more than
+    /// `tolerance` times the largest. Of equal actions the first is taken. Returns None if the values do not settle.
     pub fn optimal_actions(&self, legal: &[bool], discount: f64, maximize: bool, tolerance: f64) -> Option<Vec<u32>> {
         let mut smoother = Smoother::<1>::new(&self.kernel);
         let (mut v, mut next_v) = (vec![[0.0]; self.states()], vec![[0.0]; self.states()]);
@@ -233,13 +233,13 @@ impl KernelModel {
         None
     }
 
-    /// R̂ + γ P̂V, where `smooth` is S(Σ N V) at the pair and v is V of its state.
+    /// Returns R̂ + γ P̂V, where `smooth` is S(Σ N V) at the pair and v is V of its state.
     fn action_value(&self, pair: usize, smooth: f64, v: f64, discount: f64) -> f64 {
         let next = if self.scale[pair] > 0.0 { smooth * self.scale[pair] } else { v };
         self.reward[pair] + discount * next
     }
 
-    /// S(Σ_{s'} N(·, s') V(s')), handed to `take` row by row.
+    /// Computes S(Σ_{s'} N(·, s') V(s')), which `take` receives row by row.
     fn smooth<const L: usize>(
         &self,
         smoother: &mut Smoother<'_, L>,
@@ -277,12 +277,13 @@ impl<const L: usize, F: FnMut(usize, &[[f64; L]])> pulp::WithSimd for Smooth<'_,
     }
 }
 
-/// V^h = reward + stay · V^{h-1} + Σ_a weight · S(Σ N V^{h-1}): what the policies need of the model.
+/// The parts of V^h = reward + stay · V^{h-1} + Σ_a weight · S(Σ N V^{h-1}) that depend on the policies and the model
+/// only.
 struct Backup<const L: usize> {
     actions: usize,
     /// Σ_a π(a|s) R̂(s,a).
     reward: Vec<[f64; L]>,
-    /// γ Σ_a π(a|s) over the pairs without mass.
+    /// γ Σ_a π(a|s) over the pairs without a near sample.
     stay: Vec<[f64; L]>,
     /// γ π(a|s) / S(N)(s,a).
     weight: Vec<[f64; L]>,
@@ -325,7 +326,8 @@ impl<const L: usize> Backup<L> {
     }
 }
 
-/// Sorted by leaf, then by rank among the successors of a pair: no sum has to wait for the one before it.
+/// Sorts successors by leaf, then by their rank among the successors of a pair, so that no sum waits for the one before
+/// it.
 fn by_leaf(kernel: &Kernel, samples: Samples<'_>) -> (Vec<Successor>, Vec<usize>) {
     let leaf = kernel.leaf();
     let mut ranked = Vec::with_capacity(samples.pair.len());

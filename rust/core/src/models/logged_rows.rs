@@ -1,22 +1,23 @@
-//! Rows of a log at which a kernel-based model is asked for Q, in the order in which its values become known: by the steps
-//! that remain, then by the part of the grid.
+//! Rows of a log at which a kernel-based model computes Q, in the order in which its values become known: by the number
+//! of remaining steps, then by the part of the grid.
 
 use crate::models::kernel::Kernel;
 
-/// Rows of a log, found by how many steps remain and by the slab, or row of the grid's first coordinate, of their pair.
+/// Rows of a log, sorted by the number of remaining steps and by the slab (row of the grid's first coordinate) of their
+/// pair.
 #[derive(Debug)]
 pub struct RowsByRemaining<'a> {
     pairs: &'a [u32],
-    /// Pairs in a slab.
+    /// The number of pairs in a slab.
     slab: usize,
-    /// All rows, by remaining steps, then by slab,
+    /// All rows, sorted by the number of remaining steps, then by slab.
     order: Vec<usize>,
-    /// and where those with 0, 1, … steps to go begin, and the end.
+    /// Where the rows with 0, 1, … remaining steps begin in `order`, and where the last ones end.
     starts: Vec<usize>,
 }
 
 impl<'a> RowsByRemaining<'a> {
-    /// Rows of pairs of the kernel's grid, each with so many steps to go, up to the horizon.
+    /// Sorts rows, given the pair of the kernel's grid and the number of remaining steps of each, up to the horizon.
     pub fn new(pairs: &'a [u32], remaining: &[u32], horizon: usize, kernel: &Kernel) -> Self {
         let (slab, slabs) = (kernel.row(), kernel.cells() / kernel.row());
         let (by_slab, _) = ordered(0..pairs.len(), slabs, |row| pairs[row] as usize / slab);
@@ -24,27 +25,27 @@ impl<'a> RowsByRemaining<'a> {
         Self { pairs, slab, order, starts }
     }
 
-    /// How many there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.pairs.len()
     }
 
-    /// True if there are none.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
 
-    /// The most steps that a row may have to go.
+    /// Returns the largest number of remaining steps that a row may have.
     pub fn horizon(&self) -> usize {
         self.starts.len() - 2
     }
 
-    /// Those with h steps to go.
+    /// Returns the rows with h remaining steps.
     pub fn with(&self, h: usize) -> &[usize] {
         &self.order[self.starts[h]..self.starts[h + 1]]
     }
 
-    /// Each of these whose pair is in the slab from `first` on, and that pair.
+    /// Returns the rows with h remaining steps whose pair is in the slab that begins with `first`, each with its pair.
     pub fn within(&self, h: usize, first: usize) -> impl Iterator<Item = (usize, usize)> {
         let (rows, pair) = (self.with(h), |row: usize| self.pairs[row] as usize);
         let start = rows.partition_point(|&row| pair(row) < first);
@@ -53,7 +54,8 @@ impl<'a> RowsByRemaining<'a> {
     }
 }
 
-/// Items by a key below `keys`, and where those of each key begin, and the end; items of the same key stay in order.
+/// Sorts items by a key below `keys`, keeping items of the same key in order. Returns them, where each key begins, and
+/// the end.
 fn ordered(
     items: impl Iterator<Item = usize> + Clone,
     keys: usize,

@@ -1,8 +1,8 @@
-//! What a tabular policy and the values of a model say of logged steps:
+//! Look-up of the values that a tabular policy and a model have at logged steps:
 //!
 //!     π(a|s),    V̂ = V^{H-t}(s),    Q̂ = R̂(s, a) + γ Σ_{s'} P̂(s'|s, a) V^{H-t-1}(s'),    R̂(s, a)
 //!
-//! for a cell s, an action a and a step t. Rows are looked up block by block, on several threads.
+//! Here s is a cell, a an action and t a step. Rows are looked up block by block, on several threads.
 
 use std::ops::Range;
 
@@ -13,16 +13,16 @@ use super::split::threads_for;
 
 const BLOCK: usize = 256;
 
-/// V of policies over a horizon, some of those that lie side by side: row t has H - t steps to go.
+/// V of policies over a horizon, in some lanes of a table of several policies, where row t has H - t steps to go.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a> {
-    /// The model they belong to.
+    /// The model to which the values belong.
     pub model: &'a Model,
     /// V as horizon × |S| × lanes values.
     pub v: &'a [f64],
-    /// How many policies there are.
+    /// The number of policies in the table.
     pub lanes: usize,
-    /// Which of them is meant, or the first of those that are.
+    /// The lane of the policy, or of the first one of several.
     pub lane: usize,
     /// γ
     pub discount: f64,
@@ -40,7 +40,7 @@ impl Values<'_> {
         self.model.backup(pair, |next| if last { 0.0 } else { self.v(t + 1, next) }, self.discount)
     }
 
-    /// Q of N policies, for the rows of a block.
+    /// Computes Q of N policies for the rows of a block.
     #[inline(always)]
     fn q_of<const N: usize>(&self, block: &Block, actions: usize, q: &mut [&mut [f64]]) {
         let a_step = self.model.states() * self.lanes;
@@ -61,12 +61,12 @@ impl Values<'_> {
         }
     }
 
-    /// Q of all pairs at step t.
+    /// Returns Q of all pairs at step t.
     pub fn q_table(&self, t: usize) -> Vec<f64> {
         (0..self.model.rewards().len()).map(|pair| self.q(t, pair)).collect()
     }
 
-    /// V(s), Q(s, 0), Q(s, 1), … of all steps and states: what a row needs is in one place.
+    /// Returns V(s), Q(s, 0), Q(s, 1), … of all steps and states, so that the values of a row lie side by side.
     fn records(&self, horizon: usize) -> Vec<f64> {
         let (states, actions) = (self.model.states(), self.model.actions());
         let mut records = Vec::with_capacity(horizon * states * (1 + actions));
@@ -78,7 +78,7 @@ impl Values<'_> {
     }
 }
 
-/// Steps of a log; each array has a value for every row.
+/// Steps of a log. Each array has one value per row.
 #[derive(Clone, Copy, Debug)]
 pub struct LoggedSteps<'a> {
     /// s
@@ -87,11 +87,11 @@ pub struct LoggedSteps<'a> {
     pub actions: Integers<'a>,
     /// t
     pub steps: Integers<'a>,
-    /// What the first step of an episode is called: 0 or 1.
+    /// The number of the first step of an episode: 0 or 1.
     pub first_step: i64,
 }
 
-/// Where to look.
+/// The tables in which to look up.
 #[derive(Clone, Copy, Debug)]
 pub struct ValueTables<'a> {
     /// |S|
@@ -100,27 +100,27 @@ pub struct ValueTables<'a> {
     pub actions: usize,
     /// H
     pub horizon: usize,
-    /// π by pairs, or for each step by pairs.
+    /// π by pair, or by step and pair.
     pub policy: Option<&'a [f64]>,
-    /// A model and its values of one policy or several.
+    /// A model and its values for one policy or several.
     pub values: Option<Values<'a>>,
 }
 
-/// What to fill in: arrays with a value for every row, or none.
+/// The arrays to fill in, each with one value per row, or none.
 #[derive(Debug, Default)]
 pub struct Found<'a> {
     /// π(a|s)
     pub target_prob: Option<&'a mut [f64]>,
-    /// Q̂ of `Values::lane`, and of those beside it.
+    /// Q̂ of the policy in `Values::lane` and of those in the lanes after it.
     pub q_hat: Vec<&'a mut [f64]>,
-    /// V̂ of the same.
+    /// V̂ of the same policies.
     pub v_hat: Vec<&'a mut [f64]>,
     /// R̂
     pub r_hat: Option<&'a mut [f64]>,
 }
 
 impl<'a> Found<'a> {
-    /// The first rows, and the rest.
+    /// Splits off the first rows from the rest.
     fn split_at(self, rows: usize) -> (Found<'a>, Found<'a>) {
         let cut = |column: Option<&'a mut [f64]>| column.map(|column| column.split_at_mut(rows)).unzip();
         let each = |columns: Vec<&'a mut [f64]>| columns.into_iter().map(|column| column.split_at_mut(rows)).unzip();
@@ -136,10 +136,10 @@ impl<'a> Found<'a> {
 }
 
 impl ValueTables<'_> {
-    /// Fills in what is asked for; or the first row whose cell, action or step is in no table.
+    /// Fills in the arrays, or returns the first row whose cell, action or step is in no table.
     pub fn look_up(&self, rows: &LoggedSteps, mut found: Found, threads: usize) -> Result<(), usize> {
         let n = rows.cells.len();
-        // So many rows ask for most of Q more than once.
+        // So many rows need most entries of Q more than once, so a table of all of them pays.
         let many = found.q_hat.len() == 1 && Some(n) > self.horizon.checked_mul(self.states * self.actions);
         let records = &self.values.filter(|_| many).map(|values| values.records(self.horizon));
         let parts = threads_for(n, threads);
@@ -225,7 +225,7 @@ impl ValueTables<'_> {
     }
 }
 
-/// A few rows, checked.
+/// A few rows whose indices have been checked.
 struct Block<'a> {
     cells: &'a [i64],
     actions: [i64; BLOCK],

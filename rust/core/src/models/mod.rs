@@ -1,7 +1,7 @@
-//! Building blocks of models of Markov decision processes: what fitters and planners call.
+//! Building blocks of models of Markov decision processes, which fitters and planners call.
 //!
-//! States are cells 0, 1, …, |S|-1 and actions 0, 1, …, |A|-1; the pair (s, a) has index s·|A| + a. An episode that
-//! ends goes to an absorbing state of value 0, which has the index |S| where it must be named.
+//! States are cells 0, 1, …, |S|-1 and actions 0, 1, …, |A|-1. The pair (s, a) has index s·|A| + a. An episode that
+//! ends goes to an absorbing state of value 0, which has the index |S| where it needs one.
 
 mod aligned;
 pub mod cells;

@@ -1,11 +1,12 @@
 //! A tabular model R̂(s, a), P̂(s'|s, a) with sparse rows of successors.
 //!
-//! What P̂(·|s, a) lacks to 1 is the chance that the episode ends: the absorbing state has value 0 and is not stored.
+//! The missing probability, 1 − Σ_{s'} P̂(s'|s, a), is that of the end of the episode: the absorbing state has value 0
+//! and is not stored.
 
-/// How much a row of probabilities may exceed 1.
+/// The amount by which a row of probabilities may exceed 1.
 const TOLERANCE: f64 = 1e-9;
 
-/// The model; rows are indexed by pairs (s, a).
+/// A tabular model whose rows are indexed by pairs (s, a).
 #[derive(Clone, Debug)]
 pub struct Model {
     states: usize,
@@ -17,7 +18,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// A model from rows that are known to fit.
+    /// Makes a model from rows that are known to fit.
     pub(super) fn from_counts(
         states: usize,
         actions: usize,
@@ -29,7 +30,9 @@ impl Model {
         Self { states, actions, rewards, start, next, probability }
     }
 
-    /// A model from rows (successors of pair i: `next[start[i]..start[i + 1]]`), or why they do not make one.
+    /// Makes a model from rows, or says why they do not make one.
+    ///
+    /// The successors of pair i are `next[start[i]..start[i + 1]]`.
     pub fn new(
         states: usize,
         actions: usize,
@@ -63,44 +66,44 @@ impl Model {
         Ok(Self { states, actions, rewards, start, next, probability })
     }
 
-    /// |S|
+    /// Returns |S|.
     pub fn states(&self) -> usize {
         self.states
     }
 
-    /// |A|
+    /// Returns |A|.
     pub fn actions(&self) -> usize {
         self.actions
     }
 
-    /// R̂ by pair.
+    /// Returns R̂ by pair.
     pub fn rewards(&self) -> &[f64] {
         &self.rewards
     }
 
-    /// Where the row of each pair starts, and where the last one ends.
+    /// Returns where the row of each pair starts, and where the last one ends.
     pub fn start(&self) -> &[usize] {
         &self.start
     }
 
-    /// s' of all rows.
+    /// Returns s' of all rows.
     pub fn next(&self) -> &[u32] {
         &self.next
     }
 
-    /// P̂ of all rows.
+    /// Returns P̂ of all rows.
     pub fn probability(&self) -> &[f64] {
         &self.probability
     }
 
-    /// s' and P̂(s'|s, a) of a pair.
+    /// Returns s' and P̂(s'|s, a) of a pair.
     #[inline(always)]
     pub fn successors(&self, pair: usize) -> impl Iterator<Item = (u32, f64)> {
         let range = self.start[pair]..self.start[pair + 1];
         self.next[range.clone()].iter().copied().zip(self.probability[range].iter().copied())
     }
 
-    /// Q(s, a) = R̂(s, a) + γ Σ P̂(s'|s, a) V(s').
+    /// Returns Q(s, a) = R̂(s, a) + γ Σ P̂(s'|s, a) V(s').
     #[inline(always)]
     pub fn backup(&self, pair: usize, value: impl Fn(usize) -> f64, discount: f64) -> f64 {
         let sum = self.successors(pair).fold(0.0, |sum, (next, p)| sum + p * value(next as usize));

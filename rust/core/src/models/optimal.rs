@@ -2,35 +2,36 @@
 //!
 //!     V(s) ← max_a [R̂(s, a) + γ Σ_{s' ≠ s} P̂(s'|s, a) V(s')] / (1 − γ P̂(s|s, a))
 //!
-//! over the legal actions; min in place of max for the worst policy. The division solves for the time spent in s, so that
-//! a pair which leads back to its own state has its value at once; values are replaced as they are found (Gauss–Seidel),
-//! sweeping to and fro. Each sweep contracts the distance to V* by γ at least, so after one that changes no value by more
-//! than δ, |V − V*| ≤ δγ/(1 − γ). The start is a bound that no policy can be worse than.
+//! The maximum is over the legal actions; the worst policy has min in place of max. The division accounts for the time
+//! spent in s, so a pair that leads back to its own state has its value at once. Values are replaced as they are found
+//! (Gauss–Seidel), in sweeps of alternating direction. Each sweep contracts the distance to V* by γ at least, so after
+//! one that changes no value by more than δ, |V − V*| ≤ δγ/(1 − γ). The start is a lower bound on the value of every
+//! policy.
 //!
-//! Actions whose Q differ by no more than that error are equal, and the first of them is taken.
+//! Actions whose Q differ by no more than that error count as equal, and the first of them is taken.
 
 use super::model::Model;
 
 /// δ in units of the largest |R̂|.
 pub const TOLERANCE: f64 = 1e-10;
-/// 0.99999^k is below the tolerance long before.
+/// The limit on sweeps. 0.99999^k falls below the tolerance long before.
 const MOST_SWEEPS: usize = 10_000_000;
 
-/// What to look for.
+/// The goal of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
     /// The largest value.
     Maximize,
-    /// The smallest.
+    /// The smallest value.
     Minimize,
 }
 
-/// Why there is no best policy.
+/// The reason why there is no best policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NoOptimum {
     /// γ is not in [0, 1).
     Discount,
-    /// The mask has another size than there are pairs.
+    /// The mask of legal actions does not have one entry per pair.
     Mask,
     /// A state without a legal action.
     NoAction(usize),
@@ -43,11 +44,11 @@ pub struct Optimum {
     pub actions: Vec<u32>,
     /// V(s).
     pub values: Vec<f64>,
-    /// How often all states were looked at.
+    /// The number of sweeps over all states.
     pub sweeps: usize,
 }
 
-/// The best stationary policy; `legal` says of each pair whether it may be chosen.
+/// Returns the best stationary policy. `legal` says for each pair whether it may be chosen.
 pub fn optimum(model: &Model, discount: f64, goal: Goal, legal: Option<&[bool]>) -> Result<Optimum, NoOptimum> {
     let (states, actions) = (model.states(), model.actions());
     if !(0.0..1.0).contains(&discount) {
@@ -61,7 +62,7 @@ pub fn optimum(model: &Model, discount: f64, goal: Goal, legal: Option<&[bool]>)
             return Err(NoOptimum::NoAction(s));
         }
     }
-    // Minimising is maximising with the other sign.
+    // Minimising is maximising with the opposite sign.
     let sign = if goal == Goal::Maximize { 1.0 } else { -1.0 };
     let problem = Problem { model, discount, sign, legal, stay: stay(model, discount) };
     let rewards = model.rewards().iter().map(|r| sign * r);
@@ -81,7 +82,7 @@ pub fn optimum(model: &Model, discount: f64, goal: Goal, legal: Option<&[bool]>)
     Ok(Optimum { actions, values, sweeps })
 }
 
-/// 1 − γ P̂(s|s, a) by pair.
+/// Returns 1 − γ P̂(s|s, a) by pair.
 fn stay(model: &Model, discount: f64) -> Vec<f64> {
     let itself = |pair: usize| model.successors(pair).filter(move |&(s, _)| s as usize == pair / model.actions());
     (0..model.rewards().len()).map(|pair| 1.0 - discount * itself(pair).map(|(_, p)| p).sum::<f64>()).collect()
@@ -100,7 +101,7 @@ impl Problem<'_> {
         self.legal.is_none_or(|legal| legal[pair])
     }
 
-    /// The value of taking a in s until s is left.
+    /// Returns the value of taking a in s until s is left.
     #[inline(always)]
     fn q(&self, s: usize, pair: usize, values: &[f64]) -> f64 {
         let others = self.model.successors(pair).filter(|&(next, _)| next as usize != s);
@@ -113,7 +114,7 @@ impl Problem<'_> {
         pairs.filter(|&pair| self.legal(pair)).map(|pair| self.q(s, pair, values)).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Replaces every value; returns the largest change.
+    /// Replaces every value, and returns the largest change.
     fn sweep(&self, values: &mut [f64], backwards: bool) -> f64 {
         let mut change = 0.0f64;
         for i in 0..values.len() {
@@ -161,7 +162,7 @@ mod tests {
         })
     }
 
-    /// V of a deterministic policy, by brute iteration.
+    /// Returns V of a deterministic policy by plain iteration.
     fn value(model: &Model, actions: &[usize], discount: f64) -> Vec<f64> {
         let mut v = vec![0.0; STATES];
         for _ in 0..2000 {
@@ -174,7 +175,7 @@ mod tests {
         #[test]
         fn no_deterministic_policy_is_better(model in model(), maximize in any::<bool>(), mask in 0..3usize.pow(3)) {
             let goal = if maximize { Goal::Maximize } else { Goal::Minimize };
-            // Of the two actions of a state the first, the second or both are legal.
+            // In each state the first action, the second or both are legal.
             let allowed: Vec<usize> = (0..STATES).map(|s| mask / 3usize.pow(s as u32) % 3).collect();
             let legal: Vec<bool> = allowed.iter().flat_map(|&which| [which != 1, which != 0]).collect();
             let best = optimum(&model, 0.9, goal, Some(&legal)).unwrap();

@@ -2,17 +2,18 @@
 //!
 //!     P̂(s'|s, a) = Π_i P̂_i(s'_i | s_i, a),    P̂_i(y|x, a) = count(x, a, y) / count(x, a)
 //!
-//! A value that was never seen with an action stays as it is. States are rows of k value numbers, 0 to size_i − 1.
+//! A value that was never seen with an action stays unchanged. States are rows of k value numbers, from 0 to size_i −
+//! 1.
 //!
-//! The particles of a pair (s, a) are a function of the seed and the pair: the same whenever they are asked for, which
-//! is a cache without memory. They are a Latin hypercube sample (McKay, Beckman & Conover 1979): particle p takes, of
-//! each feature, its own one of n equal slices of [0, 1), in an order drawn for that feature. Each particle by itself
-//! has the distribution P̂(·|s, a), and together they miss less of every margin than independent draws do.
+//! The particles of a pair (s, a) are a function of the seed and the pair. They are the same whenever they are needed,
+//! like a cache that takes no memory. They are a Latin hypercube sample (McKay, Beckman & Conover 1979): each feature
+//! divides [0, 1) into n equal slices, one for each particle, in an order drawn for that feature. Each particle by
+//! itself has the distribution P̂(·|s, a), and together they represent every margin better than independent draws do.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// What one feature does: for each (action, value) the values that followed, with cumulative counts.
+/// The transitions of one feature: for each (action, value) the values that followed, with cumulative counts.
 struct Feature {
     size: usize,
     starts: Vec<usize>,
@@ -20,32 +21,32 @@ struct Feature {
     cumulative: Vec<f64>,
 }
 
-/// Counts of moves of one feature: `count[j]` times value `x[j]` became `y[j]` under `action[j]`.
+/// Counts of one feature's moves: value `x[j]` became `y[j]` under `action[j]` in `count[j]` cases.
 #[derive(Clone, Copy)]
 pub struct Moves<'a> {
-    /// How many values the feature has.
+    /// The number of values of the feature.
     pub size: usize,
-    /// Actions.
+    /// The actions.
     pub action: &'a [u32],
-    /// Values before.
+    /// The values before each move.
     pub x: &'a [u32],
-    /// Values after.
+    /// The values after each move.
     pub y: &'a [u32],
-    /// How often.
+    /// The number of times that each move was seen.
     pub count: &'a [f64],
 }
 
-/// P̂ as one table a feature.
+/// P̂ as one table per feature.
 pub struct Marginals {
     actions: usize,
     features: Vec<Feature>,
 }
 
-/// The distinct states among particles, and where each particle is among them.
+/// The distinct states among particles, and the index of each particle among them.
 pub struct Particles {
-    /// (distinct, k) rows in the order in which they were first met.
+    /// (distinct, k) values, in the order in which the states were first met.
     pub distinct: Vec<u32>,
-    /// (pairs, particles) numbers of such rows.
+    /// (pairs, particles) row numbers in `distinct`.
     pub index: Vec<u32>,
 }
 
@@ -92,7 +93,7 @@ impl Feature {
         (&self.next[range.clone()], &self.cumulative[range])
     }
 
-    /// The value at the quantile u in [0, 1) of P̂_i(·|x, a).
+    /// Returns the value at the quantile u in [0, 1) of P̂_i(·|x, a).
     fn quantile(&self, action: u32, x: u32, u: f64) -> u32 {
         let (next, cumulative) = self.row(action, x);
         let Some(total) = cumulative.last() else { return x };
@@ -100,7 +101,7 @@ impl Feature {
         next[j.min(next.len() - 1)] // the product may round up to the total
     }
 
-    /// Σ_y P̂_i(y|x, a) f(y)
+    /// Returns Σ_y P̂_i(y|x, a) f(y).
     fn expected(&self, action: u32, x: u32, f: &[f64]) -> f64 {
         let (next, cumulative) = self.row(action, x);
         let Some(total) = cumulative.last() else { return f[x as usize] };
@@ -115,14 +116,14 @@ impl Feature {
 }
 
 impl Marginals {
-    /// Tables from the counts of each feature's moves.
+    /// Makes the tables from the counts of each feature's moves.
     pub fn new(actions: usize, moves: &[Moves<'_>]) -> Result<Self, String> {
         let feature = |(i, &m)| Feature::new(actions, m).map_err(|why| format!("feature {i}: {why}"));
         let features = moves.iter().enumerate().map(feature).collect::<Result<_, _>>()?;
         Ok(Self { actions, features })
     }
 
-    /// How many features a state has.
+    /// Returns the number of features of a state.
     pub fn features(&self) -> usize {
         self.features.len()
     }
@@ -146,7 +147,7 @@ impl Marginals {
         Ok(())
     }
 
-    /// The next states at given quantiles, a quantile in [0, 1) for each feature of each pair.
+    /// Returns the next states at given quantiles, one quantile in [0, 1) for each feature of each pair.
     pub fn next(&self, states: &[u32], actions: &[u32], quantiles: &[f64]) -> Result<Vec<u32>, String> {
         self.check(states, actions)?;
         if quantiles.len() != states.len() {
@@ -157,7 +158,7 @@ impl Marginals {
         Ok((0..states.len()).map(at).collect())
     }
 
-    /// Σ_y P̂_i(y|x, a) f(y) for every action and value: (actions, size) numbers.
+    /// Returns Σ_y P̂_i(y|x, a) f(y) for every action and value, as (actions, size) numbers.
     pub fn expected(&self, feature: usize, f: &[f64]) -> Result<Vec<f64>, String> {
         let table = self.features.get(feature).ok_or_else(|| format!("there is no feature {feature}"))?;
         if f.len() != table.size {
@@ -167,7 +168,7 @@ impl Marginals {
         Ok(pairs.map(|(a, x)| table.expected(a, x, f)).collect())
     }
 
-    /// The cached particles of pairs (s, a).
+    /// Returns the particles of pairs (s, a).
     pub fn particles(&self, states: &[u32], actions: &[u32], count: usize, seed: u64) -> Result<Particles, String> {
         self.check(states, actions)?;
         let k = self.features();
@@ -199,13 +200,14 @@ impl Marginals {
         Ok(found)
     }
 
-    /// Whether every pair (s, a) has a number of its own below 2^63.
+    /// Returns true if every pair (s, a) can have a number of its own below 2^63.
     pub fn pairs_can_be_numbered(&self) -> bool {
         self.features.iter().try_fold(self.actions as i64, |n, f| n.checked_mul(f.size as i64)).is_some()
     }
 }
 
-/// For each point the nearest of some others by Σ_i |x_i − y_i|, the first of equals; rows of k numbers.
+/// Returns for each point the nearest of some others by Σ_i |x_i − y_i|, the first of equals. Points are rows of k
+/// numbers.
 pub fn nearest(points: &[f32], among: &[f32], k: usize) -> Vec<u32> {
     let m = among.len() / k.max(1);
     let columns: Vec<f32> = (0..k * m).map(|j| among[j % m * k + j / m]).collect();
@@ -223,7 +225,7 @@ pub fn nearest(points: &[f32], among: &[f32], k: usize) -> Vec<u32> {
     points.chunks_exact(k.max(1)).map(closest).collect()
 }
 
-/// SplitMix64 (Steele, Lea & Flood 2014): a bijection that scatters bits.
+/// Applies SplitMix64 (Steele, Lea & Flood 2014), a bijection that scatters bits.
 fn mix(h: u64) -> u64 {
     let h = h.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let h = (h ^ (h >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -231,7 +233,7 @@ fn mix(h: u64) -> u64 {
     h ^ (h >> 31)
 }
 
-/// A number in [0, 1) from the next state of the generator.
+/// Returns a number in [0, 1), and moves the generator on.
 fn uniform(state: &mut u64) -> f64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     (mix(*state) >> 11) as f64 / (1u64 << 53) as f64
@@ -261,7 +263,8 @@ impl Hasher for Mix {
 mod tests {
     use super::*;
 
-    /// One action; value 0 goes to 0 once and to 1 three times, value 1 was never seen. The second feature counts up.
+    /// Makes a model with one action. Of the first feature, value 0 goes to 0 once and to 1 three times, and value 1 was
+    /// never seen. The second feature counts up.
     fn two_features() -> Marginals {
         let coin = Moves { size: 2, action: &[0, 0], x: &[0, 0], y: &[1, 0], count: &[3.0, 1.0] };
         let clock = Moves { size: 3, action: &[0, 0], x: &[0, 1], y: &[1, 2], count: &[4.0, 4.0] };

@@ -1,7 +1,7 @@
-//! Exact sums of rewards, so that a mean has the same bits in whatever order its rewards came.
+//! Exact sums of rewards, so that a mean does not depend on the order of its rewards, to the bit.
 //!
-//! A reward that is a multiple of 2^-64 below 2^24 (all f64 between 2^-12 and 2^24 are) is added as an integer; any other
-//! goes to the bins of [`Sum`]. Which of the two is decided by the reward alone, so parts merge in any order.
+//! A reward that is a multiple of 2^-64 below 2^24, as all f64 between 2^-12 and 2^24 are, is added as an integer. Any
+//! other goes to the bins of [`Sum`]. The reward alone decides between the two, so parts merge in any order.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::number::scaled::exp2;
 use crate::number::sum::{Exact, Sum};
 
-/// Integers count units of 2^-64.
+/// The exponent of the unit that integers count, 2^-64.
 const UNIT: i64 = -64;
-/// Rewards below 2^24 are less than 2^88 units: 2^39 of them fit.
+/// The exponent below which a reward is added as an integer. Such a reward has less than 2^88 units, and the sum of
+/// 2^39 of them fits.
 const LARGEST_EXPONENT: i64 = 24;
 const FRACTION: u32 = 52;
 
@@ -24,7 +25,7 @@ pub struct RewardSums {
     rest: BTreeMap<usize, Sum>,
 }
 
-/// A reward, made ready to be added.
+/// A reward, prepared for adding.
 #[derive(Clone, Copy, Debug)]
 pub struct Reward {
     value: f64,
@@ -32,7 +33,7 @@ pub struct Reward {
 }
 
 impl Reward {
-    /// The number itself.
+    /// Returns the reward as a number.
     pub fn value(self) -> f64 {
         self.value
     }
@@ -44,7 +45,7 @@ impl From<f64> for Reward {
     }
 }
 
-/// x in units, if that is exact and small enough.
+/// Returns x in units, if that is exact and small enough.
 #[inline(always)]
 fn in_units(x: f64) -> Option<i128> {
     let bits = x.to_bits();
@@ -64,22 +65,22 @@ fn in_units(x: f64) -> Option<i128> {
 }
 
 impl RewardSums {
-    /// So many empty sums.
+    /// Makes `len` empty sums.
     pub fn new(len: usize) -> Self {
         Self { units: vec![0; len], rest: BTreeMap::new() }
     }
 
-    /// How many sums there are.
+    /// Returns the number of sums.
     pub fn len(&self) -> usize {
         self.units.len()
     }
 
-    /// True if there is none.
+    /// Returns true if there are no sums.
     pub fn is_empty(&self) -> bool {
         self.units.is_empty()
     }
 
-    /// True if no sum is beyond the last index.
+    /// Returns true if no sum is beyond the last index.
     pub fn is_consistent(&self) -> bool {
         self.rest.last_key_value().is_none_or(|(&index, _)| index < self.units.len())
     }
@@ -98,7 +99,7 @@ impl RewardSums {
         self.rest.entry(index).or_default().add(reward.into());
     }
 
-    /// Adds all sums of another log.
+    /// Adds the sums of another part of the log.
     pub fn merge(&mut self, other: &Self) {
         self.units.iter_mut().zip(&other.units).for_each(|(ours, theirs)| *ours += theirs);
         for (&index, sum) in &other.rest {
@@ -106,7 +107,7 @@ impl RewardSums {
         }
     }
 
-    /// The sum divided by n > 0, correctly rounded.
+    /// Returns the sum divided by n > 0, correctly rounded.
     pub fn mean(&self, index: usize, n: u64) -> f64 {
         match self.rest.get(&index) {
             None => divide(self.units[index], n),
@@ -118,7 +119,7 @@ impl RewardSums {
     }
 }
 
-/// units / n: the quotient has at least 63 bits, and its last one says whether anything was cut off, so that the
+/// Returns units / n. The quotient has at least 63 bits, and its last one records whether anything was cut off, so the
 /// conversion rounds once and correctly.
 fn divide(units: i128, n: u64) -> f64 {
     let magnitude = units.unsigned_abs();
@@ -144,7 +145,7 @@ mod tests {
         sums.mean(0, rewards.len() as u64)
     }
 
-    /// By way of rational numbers.
+    /// Computes the mean in rational numbers.
     fn exact_mean(rewards: &[f64]) -> f64 {
         let mut sum = Sum::new();
         rewards.iter().for_each(|&r| sum.add(r.into()));

@@ -1,14 +1,14 @@
-//! Work on the rows of a batch, shared by threads in contiguous parts.
+//! Work on the rows of a batch, divided among threads in contiguous parts.
 
-/// Fewer rows a thread than this are not worth its start.
+/// The number of rows below which a thread is not worth its start.
 const WORTH_A_THREAD: usize = 1 << 15;
 
-/// How many threads, of those allowed, are worth starting for so many rows.
+/// Returns how many of the allowed threads are worth starting for this many rows.
 pub fn threads_for(rows: usize, allowed: usize) -> usize {
     (rows / WORTH_A_THREAD).clamp(1, allowed.max(1))
 }
 
-/// Cuts rows into that many parts of nearly equal size, each with the row it starts at.
+/// Cuts rows into `parts` parts of nearly equal size, each with the index of its first row.
 pub fn split<T>(mut rows: &mut [T], parts: usize) -> Vec<(usize, &mut [T])> {
     let (total, mut start) = (rows.len(), 0);
     (1..=parts)

@@ -1,4 +1,4 @@
-//! Eight consecutive steps of one trajectory, computed on together.
+//! Blocks of eight consecutive steps of one trajectory, on which one operation computes together.
 //!
 //! The same generic code runs on `Block<f64>`, which the compiler turns into vector instructions, and on
 //! `Block<Scaled>`, which never leaves its range. Both round alike, so which one ran cannot be seen in the result.
@@ -13,9 +13,9 @@ pub const LANES: usize = 8;
 /// Eight consecutive values of a column.
 pub type Eight = [f64; LANES];
 
-/// What the recursions compute with: f64, or [`Scaled`] where f64 would leave its range.
+/// A number that the recursions compute with: f64, or [`Scaled`] where f64 would leave its range.
 pub trait Real: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
-    /// The number itself.
+    /// Converts an f64 without rounding.
     fn real(x: f64) -> Self;
 }
 
@@ -45,20 +45,20 @@ impl Real for Block<f64> {
 pub struct Block<T>(pub [T; LANES]);
 
 impl<T: Real> Block<T> {
-    /// Eight steps of a column.
+    /// Loads eight steps of a column.
     #[inline(always)]
     pub fn load(steps: &Eight) -> Self {
         Self(steps.map(T::real))
     }
 
-    /// The same number in all lanes.
+    /// Puts the same number into all lanes.
     #[inline(always)]
     pub fn splat(x: f64) -> Self {
         Self([T::real(x); LANES])
     }
 
-    /// ρ_1, ρ_1ρ_2, …, ρ_1⋯ρ_8, in three rounds (after Sklansky 1960): pairs, then fours, then all. A ratio of 1 behind
-    /// the last step of a trajectory leaves its product as it is, to the bit. `one` is 1.
+    /// Computes ρ_1, ρ_1ρ_2, …, ρ_1⋯ρ_8 in three rounds (after Sklansky 1960): pairs, then fours, then all eight.
+    /// Ratios of 1 behind the last step of a trajectory leave its product unchanged, to the bit. `one` must be 1.
     #[inline(always)]
     pub fn cumulative_product(self, one: T) -> Self {
         let [a, _, c, _, e, _, g, _] = self.0;

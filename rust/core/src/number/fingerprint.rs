@@ -1,6 +1,7 @@
-//! A 64-bit fingerprint of bytes, the same on every machine. It tells apart what differs by accident; it is no signature.
+//! A 64-bit fingerprint of bytes, the same on every machine. It detects accidental differences; it is no signature.
 
-/// The finaliser of SplitMix64 (Steele, Lea & Flood 2014): every bit of x decides over every bit of the result.
+/// Applies the finaliser of SplitMix64 (Steele, Lea & Flood 2014), in which every bit of x affects every bit of the
+/// result.
 #[inline(always)]
 pub fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -8,7 +9,7 @@ pub fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The fingerprint of some bytes, eight at a time.
+/// Returns the fingerprint of some bytes, which it reads eight at a time.
 pub fn fingerprint(bytes: &[u8]) -> u64 {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
     let (words, rest) = bytes.as_chunks::<8>();

@@ -1,6 +1,6 @@
 //! Order-independent sums over trajectories of the products of every two entries of a vector, Σ_i ψ_i ψ_iᵀ.
 //!
-//! Row j has the products with the entries up to j, in whole blocks of eight; each product is rounded once.
+//! Row j holds the products with the entries up to j, in whole blocks of eight. Each product is rounded once.
 
 use pulp::Simd;
 use serde::{Deserialize, Serialize};
@@ -10,20 +10,20 @@ use crate::number::scaled::Scaled;
 use crate::number::step_sums::StepSums;
 use crate::number::sum::Sum;
 
-/// The sums of all products.
+/// The sums of all products ψ_j ψ_k.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Gram {
     sums: StepSums,
 }
 
-/// Number of blocks before row j: rows 8q, …, 8q + 7 have q + 1 each.
+/// Returns the number of blocks before row j: rows 8q, …, 8q + 7 have q + 1 blocks each.
 fn blocks_before(j: usize) -> usize {
     let (q, r) = (j / LANES, j % LANES);
     (q + 1) * (LANES / 2 * q + r)
 }
 
 impl Gram {
-    /// Adds a vector of so many entries, 0 or within 2^±300.
+    /// Adds a vector of `entries` entries, each of which is 0 or within 2^±300.
     pub fn add(&mut self, arch: pulp::Arch, vector: &[Eight], entries: usize) {
         self.sums.grow(blocks_before(entries));
         arch.dispatch(AddProducts { sums: &mut self.sums, vector, entries });
@@ -39,18 +39,18 @@ impl Gram {
         }
     }
 
-    /// Adds all of another.
+    /// Adds the sums of another set.
     pub fn merge(&mut self, other: Self) {
         self.sums.merge(other.sums);
     }
 
-    /// Σ_i ψ_j ψ_k
+    /// Returns Σ_i ψ_j ψ_k.
     pub fn get(&self, j: usize, k: usize) -> Sum {
         self.sums.sum(blocks_before(j.max(k)) * LANES + j.min(k))
     }
 }
 
-/// The additions, compiled for each instruction set and chosen when they run.
+/// The additions of one vector, compiled for each instruction set; the processor's is chosen at run time.
 struct AddProducts<'a> {
     sums: &'a mut StepSums,
     vector: &'a [Eight],

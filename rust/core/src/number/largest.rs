@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::number::scaled::Scaled;
 
-/// How many are certain to be there: three times the root of thirty million.
+/// The number of largest weights that are certainly kept: three times the square root of thirty million.
 pub const CAPACITY: usize = 1 << 14;
 
-/// At least the [`CAPACITY`] largest of the weights seen that are above zero.
+/// The [`CAPACITY`] largest of the positive weights seen, or more.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Largest {
     kept: Vec<Scaled>,
-    /// What is below is not among them.
+    /// Smaller weights than this are not kept.
     floor: Scaled,
 }
 
 impl Largest {
-    /// Notes a weight.
+    /// Adds a weight.
     pub fn push(&mut self, weight: Scaled) {
         if weight.is_zero() || falling(&weight, &self.floor) == Ordering::Greater {
             return;
@@ -29,12 +29,12 @@ impl Largest {
         }
     }
 
-    /// Adds all of another set.
+    /// Adds the weights of another set.
     pub fn merge(&mut self, other: Self) {
         other.kept.into_iter().for_each(|weight| self.push(weight));
     }
 
-    /// The `count` largest, in falling order; zeros where fewer were above zero.
+    /// Returns the `count` largest weights in falling order, followed by zeros where fewer were positive.
     pub fn top(&self, count: usize) -> Vec<Scaled> {
         let mut kept = self.kept.clone();
         kept.sort_unstable_by(falling);
@@ -49,7 +49,7 @@ impl Largest {
     }
 }
 
-/// The order from the largest to the smallest.
+/// Compares so that the largest weight comes first.
 pub fn falling(a: &Scaled, b: &Scaled) -> Ordering {
     b.compare(*a)
 }

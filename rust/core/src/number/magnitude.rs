@@ -1,7 +1,7 @@
 //! Ordinary magnitudes: those on which plain f64 arithmetic gives the same bits as wide floats, because nothing leaves
 //! the range of normal numbers, 2^−1022 to 2^1023, on the way.
 //!
-//! What step t adds to an estimate is a product of three factors, g · c · x:
+//! Step t adds to an estimate a product of three factors, g · c · x:
 //!
 //! | factor | ordinary | why it can be smaller or larger in a block of eight steps |
 //! |---|---|---|
@@ -9,25 +9,26 @@
 //! | c = ρ_{1:t} | 2^±128 | eight ratios within 2^±32 follow: 2^±384 |
 //! | x, a number of the log | 2^−300 to 2^200, or 0 | |
 //!
-//! So a product is from 2^−940 to 2^712, and 2^300 of them can be added. What is not ordinary is computed as
+//! So a product is from 2^−940 to 2^712, and 2^300 of them can be added. Numbers that are not ordinary are computed as
 //! [`Scaled`](crate::number::scaled::Scaled).
 
-/// Products before a block, and the largest entry of a block of a table, are kept as plain f64 within 2^±this.
+/// The exponent limit of plain numbers: products before a block, and the largest entry of a block of a table, are kept
+/// as plain f64 within 2^±128.
 pub const PLAIN: i64 = 128;
-/// The entries of a block of a table share a power of two while none is smaller than 2^−this beside the largest.
+/// The entries of a block of a table share a power of two while none is smaller than 2^−128 times the largest.
 pub const SPREAD: i64 = 128;
-/// Ratios within 2^±this cannot carry a block of eight out of f64.
+/// Eight ratios within 2^±32 cannot move a product out of the range of f64.
 pub const RATIO: i64 = 32;
-/// The smallest and the largest number of a log beside 0, as powers of two.
+/// The smallest and the largest ordinary number of a log other than 0, as powers of two.
 const LOGGED: (i64, i64) = (-300, 200);
 /// 2^−300
 pub const TINY: f64 = power(LOGGED.0);
 /// 2^200
 pub const HUGE: f64 = power(LOGGED.1);
-/// Of magnitudes within 2^±this a few can be added and two multiplied, whatever they are.
+/// Any two numbers within 2^±250 can be multiplied, and a few such products added, without leaving the range of f64.
 pub const TWO_FACTORS: i64 = 250;
 
-/// 2^k of a normal number.
+/// Returns 2^k as a normal number.
 const fn power(k: i64) -> f64 {
     f64::from_bits((k + 1023).cast_unsigned() << 52)
 }

@@ -1,4 +1,5 @@
-//! Numbers: exact and order-free sums, wide floats, moments, blocks of eight, quantiles.
+//! Numbers: exact sums that do not depend on the order of their terms, scaled floats, moments, blocks of eight steps
+//! and quantiles.
 
 pub mod block;
 pub mod fingerprint;

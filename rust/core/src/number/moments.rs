@@ -1,12 +1,12 @@
-//! Mean and standard error of per-trajectory values from exact, mergeable sums, how far one value carries them, and how
-//! lopsided they are.
+//! Mean, standard error and skewness of per-trajectory values from exact, mergeable sums, and the share of the variance
+//! that one value has.
 
 use serde::{Deserialize, Serialize};
 
 use crate::number::scaled::Scaled;
 use crate::number::sum::{Exact, HALF, Sum};
 
-/// Σx and Σx², both exact, the least and the largest x, and on request Σx³.
+/// Σx and Σx², both exact, the smallest and the largest x, and on request Σx³.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Moments {
     sum: Sum,
@@ -17,7 +17,7 @@ pub struct Moments {
     between: Between,
 }
 
-/// From the least to the largest x, as far as they are known as f64: what is there changes neither.
+/// The least and the largest x as f64. A number between them is no new extreme.
 #[derive(Clone, Copy, Debug)]
 struct Between(f64, f64);
 
@@ -46,7 +46,7 @@ impl Moments {
         }
     }
 
-    /// Adds a value so many times; fewer than 2^32.
+    /// Adds a value `count` times.
     pub fn add_times(&mut self, x: Scaled, count: u32) {
         if count > 0 {
             let ((integer, exponent), count) = (x.to_integer(), i128::from(count));
@@ -58,12 +58,12 @@ impl Moments {
         }
     }
 
-    /// Adds x³ of a value, for the skewness.
+    /// Adds x³, from which the skewness is computed.
     pub fn add_cube(&mut self, x: Scaled) {
         self.cubes.get_or_insert_default().add_cube(x);
     }
 
-    /// Adds all of another set.
+    /// Adds the sums of another set.
     pub fn merge(&mut self, other: &Self) {
         self.sum.merge(&other.sum);
         self.squares.merge(&other.squares);
@@ -84,17 +84,18 @@ impl Moments {
         self.between = Between(least.lossy_f64(), largest.lossy_f64());
     }
 
-    /// The least and the largest x, where there are any.
+    /// Returns the smallest and the largest x, or None where no value was added.
     pub fn extremes(&self) -> Option<(f64, f64)> {
         self.extremes.map(|(least, largest)| (least.lossy_f64(), largest.lossy_f64()))
     }
 
-    /// The largest x; 0 if there is none.
+    /// Returns the largest x, or 0 if there is none.
     pub fn largest(&self) -> Scaled {
         self.extremes.map_or(Scaled::ZERO, |(_, largest)| largest)
     }
 
-    /// max (x − x̄)² / Σ (x − x̄)²: the share of one trajectory in the variance of n. 0 where there is no variance.
+    /// Returns max (x − x̄)² / Σ (x − x̄)², the share of one trajectory in the variance of n, or 0 where there is no
+    /// variance.
     pub fn concentration(&self, n: u64) -> f64 {
         if n < 2 {
             return 0.0;
@@ -103,13 +104,14 @@ impl Moments {
         self.share(self.mean(n), spread)
     }
 
-    /// max x² / Σ x², for influence values, whose mean is 0.
+    /// Returns max x² / Σ x² of influence values, whose mean is 0.
     pub fn influence_concentration(&self) -> f64 {
         self.share(Scaled::ZERO, self.squares.value())
     }
 
-    /// γ = (Σ (x − x̄)³ / n) / (Σ (x − x̄)² / n)^{3/2} = (n² Σx³ − 3n Σx Σx² + 2(Σx)³) / (n Σx² − (Σx)²)^{3/2}, where
-    /// cubes were added; 0 where there is no variance.
+    /// Returns the skewness
+    /// γ = (Σ (x − x̄)³ / n) / (Σ (x − x̄)² / n)^{3/2} = (n² Σx³ − 3n Σx Σx² + 2(Σx)³) / (n Σx² − (Σx)²)^{3/2}.
+    /// It is 0 where there is no variance, and None where no cubes were added.
     pub fn skewness(&self, n: u64) -> Option<f64> {
         let (sum, squares, cubes) = (self.sum.exact(), self.squares.exact(), self.cubes.as_ref()?.exact());
         let [one_n, two, three] = [n, 2, 3].map(Exact::integer);
@@ -129,36 +131,37 @@ impl Moments {
         square(least).max(square(largest)).min(1.0)
     }
 
-    /// Σx / n.
+    /// Returns Σx / n.
     pub fn mean(&self, n: u64) -> Scaled {
         self.sum.exact().divide(&Exact::integer(n))
     }
 
-    /// s / √n with the unbiased s²: SE² = (n Σx² − (Σx)²) / (n² (n−1)), the difference formed exactly. For n > 1.
+    /// Returns s / √n with the unbiased s²: SE² = (n Σx² − (Σx)²) / (n² (n−1)), with the difference formed exactly. n
+    /// must be above 1.
     pub fn std_error(&self, n: u64) -> Scaled {
         let (sum, n) = (self.sum.exact(), Exact::integer(n));
         let spread = self.squares.exact().times(&n).minus(&sum.times(&sum));
         spread.divide(&n.times(&n).times(&n.minus(&Exact::integer(1)))).sqrt()
     }
 
-    /// √(Σx² / (n (n−1))): the standard error whose influence values are x. For n > 1.
+    /// Returns √(Σx² / (n (n−1))), the standard error of an estimate whose influence values are x. n must be above 1.
     pub fn influence_error(&self, n: u64) -> Scaled {
         let n = Exact::integer(n);
         self.squares.exact().divide(&n.times(&n.minus(&Exact::integer(1)))).sqrt()
     }
 
-    /// (Σx)² / Σx²: the effective sample size of weights x; 0 if all are zero.
+    /// Returns (Σx)² / Σx², the effective sample size of weights x, or 0 if all are zero.
     pub fn effective_size(&self) -> f64 {
         let (sum, squares) = (self.sum.exact(), self.squares.exact());
         if squares.round().is_zero() { 0.0 } else { sum.times(&sum).divide(&squares).lossy_f64() }
     }
 
-    /// Σx.
+    /// Returns Σx.
     pub fn total(&self) -> &Sum {
         &self.sum
     }
 
-    /// Σx².
+    /// Returns Σx².
     pub fn squares(&self) -> &Sum {
         &self.squares
     }

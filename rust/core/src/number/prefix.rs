@@ -1,4 +1,5 @@
-//! Cumulative products of eight ratios: the same three rounds of products whichever instructions do them, hence the same bits.
+//! Cumulative products of eight ratios, in the same three rounds for every instruction set and hence with the same
+//! bits.
 
 use std::any::Any;
 use std::hint::black_box;
@@ -7,7 +8,7 @@ use pulp::Simd;
 
 use crate::number::block::Block;
 
-/// ρ_1, ρ_1ρ_2, …, ρ_1⋯ρ_8, as [`Block::cumulative_product`].
+/// Computes ρ_1, ρ_1ρ_2, …, ρ_1⋯ρ_8 like [`Block::cumulative_product`].
 #[inline(always)]
 pub fn cumulative_product<S: Simd>(simd: S, rho: Block<f64>) -> Block<f64> {
     #[cfg(target_arch = "x86_64")]
@@ -15,11 +16,13 @@ pub fn cumulative_product<S: Simd>(simd: S, rho: Block<f64>) -> Block<f64> {
         return in_masked_lanes(*simd, rho);
     }
     let _ = simd;
-    // 1, but unknown to the compiler: it would leave out products by 1 and with them the vector instructions.
+    // The compiler must not know that this is 1: it would leave out products by 1, and with them the vector
+    // instructions.
     rho.cumulative_product(black_box(1.0))
 }
 
-/// With AVX-512 a round is a permutation and a product in some lanes, which no arrangement of the plain code brings about.
+/// Computes each round with AVX-512 as a permutation and a masked product, which the compiler does not find from the
+/// plain code.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn in_masked_lanes(simd: pulp::x86::V4, rho: Block<f64>) -> Block<f64> {

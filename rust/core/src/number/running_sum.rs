@@ -1,14 +1,14 @@
-//! The running sum of one trajectory's terms, a lane for each step modulo eight, with a common power of two.
+//! The running sum of one trajectory's terms: one lane for each step modulo eight, and a common power of two.
 
 use serde::{Deserialize, Serialize};
 
 use crate::number::block::{Block, Eight, LANES};
 use crate::number::scaled::{EXPONENT_LIMIT, Scaled, exp2, is_ordinary};
 
-/// A lane that is smaller than this, beside 2^exponent, would lose digits.
+/// A lane below this, in units of 2^exponent, would be subnormal and lose digits.
 const LEAST: f64 = f64::MIN_POSITIVE;
 
-/// Σ over lanes of `sums` · 2^`exponent`.
+/// The running sum Σ_lanes `sums` · 2^`exponent`.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(try_from = "(Eight, i64)")]
 pub struct Lanes {
@@ -16,7 +16,7 @@ pub struct Lanes {
     exponent: i64,
 }
 
-/// From a state, where all sums are numbers.
+/// Reads running sums from a state, and refuses any that are not finite.
 impl TryFrom<(Eight, i64)> for Lanes {
     type Error = &'static str;
     fn try_from((sums, exponent): (Eight, i64)) -> Result<Self, Self::Error> {
@@ -27,8 +27,9 @@ impl TryFrom<(Eight, i64)> for Lanes {
 }
 
 impl Lanes {
-    /// Brings the lanes to a common exponent with terms of exponent `e`; returns what those terms are to be multiplied by.
-    /// None where a lane would vanish beside 2^`e`: the terms themselves may be zero, so they are to be added as wide floats.
+    /// Brings the lanes to a common exponent with terms of exponent `e`, and returns the factor by which to multiply
+    /// those terms. Returns None where a lane would vanish beside 2^`e`. The terms themselves may be zero, so they must
+    /// then be added as scaled numbers.
     #[inline(always)]
     pub fn align(&mut self, e: i64) -> Option<f64> {
         if self.exponent == e { Some(1.0) } else { self.align_slowly(e) }
@@ -50,7 +51,7 @@ impl Lanes {
         Some(exp2(e - self.exponent))
     }
 
-    /// Adds terms · 2^e to one of the sums, one after the other.
+    /// Adds terms · 2^e to one lane, one after the other.
     #[inline(always)]
     pub fn add(&mut self, lane: usize, terms: &[f64], e: i64) {
         match self.align(e) {
@@ -59,14 +60,14 @@ impl Lanes {
         }
     }
 
-    /// Adds a term of any magnitude to one of the sums.
+    /// Adds a term of any magnitude to one lane.
     pub fn add_scaled(&mut self, lane: usize, term: Scaled) {
         let mut sums = self.get_scaled();
         sums.0[lane] = sums.0[lane] + term;
         self.set_scaled(sums);
     }
 
-    /// The sums as f64, where all are of ordinary magnitude.
+    /// Returns the sums as f64, where all are of ordinary magnitude.
     #[inline]
     pub fn ordinary(&self) -> Option<Eight> {
         if self.exponent == 0 {
@@ -79,31 +80,31 @@ impl Lanes {
         Some(sums)
     }
 
-    /// The sums, relative to 2^exponent.
+    /// Returns the sums, in units of 2^exponent.
     #[inline(always)]
     pub fn get(&self) -> Block<f64> {
         Block(self.sums)
     }
 
-    /// Puts the sums back.
+    /// Replaces the sums, in units of 2^exponent.
     #[inline(always)]
     pub fn set(&mut self, sums: Block<f64>) {
         self.sums = sums.0;
     }
 
-    /// The sums as wide floats.
+    /// Returns the sums as scaled numbers.
     pub fn get_scaled(&self) -> Block<Scaled> {
         Block(self.sums.map(|x| Scaled::new(x, self.exponent)))
     }
 
-    /// Puts wide sums back; what is 2^-1000 of the largest lane vanishes.
+    /// Replaces the sums by scaled numbers. Lanes below about 2^-1000 of the largest vanish.
     pub fn set_scaled(&mut self, sums: Block<Scaled>) {
         let largest = sums.0.iter().filter(|x| !x.is_zero()).map(|x| x.exponent()).max();
         self.exponent = largest.unwrap_or(0);
         self.sums = sums.0.map(|x| if x.is_zero() { 0.0 } else { x.relative_to(self.exponent) });
     }
 
-    /// The sum of the lanes.
+    /// Returns the sum of the lanes.
     pub fn total(&self) -> Scaled {
         let [a, b, c, d, e, f, g, h] = self.sums;
         Scaled::new(((a + b) + (c + d)) + ((e + f) + (g + h)), self.exponent)

@@ -1,8 +1,8 @@
-//! A float that neither under- nor overflows: x = m · 2^e with |m| in [1, 2) or 0, and a 64-bit exponent.
+//! Floats that neither under- nor overflow: x = m · 2^e with |m| in [1, 2) or 0, and a 64-bit exponent.
 //!
-//! Cumulative ratios of long trajectories leave the range of f64 long before they stop to matter as ratios of each other.
-//! Every operation rounds exactly as the f64 operation does wherever that one stays in range, so a computation may
-//! move between the two forms without changing a bit.
+//! Cumulative ratios of long trajectories leave the range of f64 while they still matter as ratios of each other. Every
+//! operation rounds exactly as the f64 operation does wherever that one stays in range, so a computation may move
+//! between the two forms without changing a bit.
 
 use std::cmp::Ordering;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -11,17 +11,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::number::magnitude::TWO_FACTORS;
 
-/// Bits of an f64's significand after the leading one.
+/// The number of bits of an f64's significand after the leading one.
 pub const FRACTION_BITS: i64 = 52;
 /// The bits of 1.0.
 const ONE_BITS: u64 = 1.0f64.to_bits();
-/// Shifts beyond this leave the larger operand of a sum untouched.
+/// An operand of a sum that must be shifted by more than this does not change the other one.
 const ALIGN_LIMIT: i64 = 200;
 
-/// No state has an exponent beyond this: ten thousand million ratios of 2^1000 multiplied.
+/// The largest exponent that a state may have: ten thousand million ratios of 2^1000 multiplied.
 pub const EXPONENT_LIMIT: i64 = 1 << 44;
 
-/// m · 2^e, |m| in [1, 2), or zero.
+/// The number m · 2^e with |m| in [1, 2), or zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "(f64, i64)")]
 pub struct Scaled {
@@ -29,13 +29,14 @@ pub struct Scaled {
     exponent: i64,
 }
 
-/// 2^k for k within the normal range of f64; 0 below it and +inf above it.
+/// Returns 2^k for k within the normal range of f64, 0 below that range and +inf above it.
 #[inline(always)]
 pub fn exp2(k: i64) -> f64 {
     f64::from_bits((k.clamp(-1023, 1024) + 1023).cast_unsigned() << 52)
 }
 
-/// True for 0 and magnitudes of which a few can be added and two multiplied without leaving the range of f64.
+/// Returns true for 0 and for magnitudes of which a few can be added and two multiplied without leaving the range of
+/// f64.
 #[inline(always)]
 pub fn is_ordinary(x: f64) -> bool {
     x == 0.0 || (exp2(-TWO_FACTORS)..exp2(TWO_FACTORS + 1)).contains(&x.abs())
@@ -47,7 +48,7 @@ impl Scaled {
     /// One.
     pub const ONE: Self = Self { mantissa: 1.0, exponent: 0 };
 
-    /// x · 2^e for a finite x.
+    /// Returns x · 2^e for a finite x.
     #[inline]
     pub fn new(x: f64, e: i64) -> Self {
         if !x.is_normal() {
@@ -58,24 +59,24 @@ impl Scaled {
         Self { mantissa, exponent: e + exponent }
     }
 
-    /// The same for 0 and subnormal numbers.
+    /// Returns x · 2^e for 0 and for subnormal numbers.
     #[cold]
     fn of_unusual(x: f64, e: i64) -> Self {
         let scaled = x * exp2(64);
         if scaled.is_normal() { Self::new(scaled, e - 64) } else { Self { mantissa: x + 0.0, exponent: 0 } }
     }
 
-    /// The exponent of the leading bit: 2^e ≤ |x| < 2^(e+1). Meaningless for zero.
+    /// Returns the exponent e of the leading bit, 2^e ≤ |x| < 2^(e+1). It has no meaning for zero.
     pub fn exponent(self) -> i64 {
         self.exponent
     }
 
-    /// The significand, ±[1, 2) or 0.
+    /// Returns the significand, which is in ±[1, 2) or 0.
     pub fn mantissa(self) -> f64 {
         self.mantissa
     }
 
-    /// The value as an integer of at most 53 bits times 2^e.
+    /// Returns an integer of at most 53 bits and an exponent e. The value is the integer times 2^e.
     #[inline]
     pub fn to_integer(self) -> (i64, i64) {
         let (bits, leading) = (self.mantissa.to_bits(), 1u64 << FRACTION_BITS);
@@ -84,56 +85,56 @@ impl Scaled {
         ((size ^ sign) - sign, self.exponent - FRACTION_BITS)
     }
 
-    /// True for zero.
+    /// Returns true for zero.
     pub fn is_zero(self) -> bool {
         self.mantissa == 0.0
     }
 
-    /// The nearest f64, or None where the magnitude has none (rounds to infinity, or a non-zero value to zero).
+    /// Returns the nearest f64, or None where a value out of range would become infinite or zero.
     pub fn to_f64(self) -> Option<f64> {
         let x = self.lossy_f64();
         (x.is_finite() && (x != 0.0) == (self.mantissa != 0.0)).then_some(x)
     }
 
-    /// The nearest f64, 0 or infinite where out of range.
+    /// Returns the nearest f64, which is 0 or infinite where the value is out of range.
     pub fn lossy_f64(self) -> f64 {
         let e = self.exponent.clamp(-2200, 2200);
         self.mantissa * exp2(e / 3) * exp2((e - e / 3) / 2) * exp2(e - e / 3 - (e - e / 3) / 2)
     }
 
-    /// x · 2^-e as an f64, for e near the exponent of x; 0 or infinite where out of range.
+    /// Returns x · 2^-e as an f64, for e near the exponent of x. It is 0 or infinite where that is out of range.
     pub fn relative_to(self, e: i64) -> f64 {
         Self { exponent: self.exponent - e, ..self }.lossy_f64()
     }
 
-    /// log10 |x|.
+    /// Returns log10 |x|.
     pub fn log10(self) -> f64 {
         self.mantissa.abs().log10() + self.exponent as f64 * std::f64::consts::LOG10_2
     }
 
-    /// |x|.
+    /// Returns |x|.
     pub fn abs(self) -> Self {
         Self { mantissa: self.mantissa.abs(), ..self }
     }
 
-    /// The square root of a value that is not negative.
+    /// Returns the square root of a value that is not negative.
     pub fn sqrt(self) -> Self {
         let odd = self.exponent.rem_euclid(2);
         Self::new((self.mantissa * exp2(odd)).sqrt(), (self.exponent - odd) / 2)
     }
 
-    /// The value, or 0 where it is negative.
+    /// Returns the value, or 0 where it is negative.
     pub fn positive(self) -> Self {
         if self.mantissa > 0.0 { self } else { Self::ZERO }
     }
 
-    /// The same as an f64, where that is of ordinary magnitude.
+    /// Returns the value as an f64, where it is of ordinary magnitude.
     #[inline]
     pub fn ordinary(self) -> Option<f64> {
         (self.is_zero() || self.exponent.abs() <= TWO_FACTORS).then(|| self.mantissa * exp2(self.exponent))
     }
 
-    /// The order of numbers.
+    /// Compares by value.
     #[inline]
     pub fn compare(self, other: Self) -> Ordering {
         if self.mantissa > 0.0 && other.mantissa > 0.0 {
@@ -153,7 +154,7 @@ impl Scaled {
     }
 }
 
-/// From a state, where it has the form that all operations count on.
+/// Reads a number from a state, and refuses any that does not have the form that all operations rely on.
 impl TryFrom<(f64, i64)> for Scaled {
     type Error = &'static str;
     fn try_from((mantissa, exponent): (f64, i64)) -> Result<Self, Self::Error> {
@@ -176,7 +177,7 @@ impl Mul for Scaled {
     }
 }
 
-/// For a divisor that is not zero.
+/// Divides by a number that is not zero.
 impl Div for Scaled {
     type Output = Self;
     fn div(self, other: Self) -> Self {
@@ -264,7 +265,7 @@ mod tests {
             }
         }
 
-        /// Far outside of the range of f64 all is as it is within.
+        /// Shows that numbers far outside of the range of f64 behave like those inside.
         #[test]
         fn a_common_exponent_changes_no_digit(a in -1e9..1e9f64, b in -1e9..1e9f64, e in -1_000_000..1_000_000i64) {
             let (x, y) = (Scaled::new(a, e), Scaled::new(b, e));

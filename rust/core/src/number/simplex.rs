@@ -1,18 +1,19 @@
-//! The point nearest to 0 in the hull of points p_1, …, p_m, of which only the products M_jk = p_j · p_k are known:
+//! The point nearest to 0 in the convex hull of points p_1, …, p_m, of which only the products M_jk = p_j · p_k are
+//! known:
 //!
 //!     min xᵀ M x = |Σ_j x_j p_j|²    over x_j ≥ 0, Σ_j x_j = 1
 //!
-//! Wolfe's algorithm (1976), from the point that is nearest itself; of several the last. A point p_j enters the face where
-//! p_j · x < x · x: only then is there anything nearer. The nearest point of the affine hull of the face follows; where that
-//! lies outside, the way to it ends at a smaller face, from which the next one starts. |x|² goes down each time, so that
-//! no face comes twice.
+//! Wolfe's algorithm (1976) starts from the point p_j that is nearest to 0, or the last one of several that are equally
+//! near. A point p_j enters the face where p_j · x < x · x, because only then is any point of the hull nearer. The next
+//! x is the nearest point of the affine hull of the face. Where that lies outside of the hull, the path to it stops at
+//! a smaller face, and the search goes on from there. |x|² falls each time, so no face comes twice.
 
-/// A gain below this, against the lengths of both points, may be but rounding.
+/// A gain below this, relative to the lengths of both points, may be mere rounding.
 const LEAST_GAIN: f64 = 1.0 / (1u64 << 40) as f64;
-/// What is left of a difference of points, against its square, where it depends on the others.
+/// A difference of points counts as linearly dependent on the others if its relative remainder is at most this.
 const DEPENDENT: f64 = 1e-15;
 
-/// The shares x of the points; `gram` is M, symmetric and positive semidefinite.
+/// Returns the shares x of the points. `gram` is M, symmetric and positive semidefinite.
 pub fn nearest(gram: &[Vec<f64>]) -> Vec<f64> {
     let length: Vec<f64> = gram.iter().enumerate().map(|(j, row)| row[j].max(0.0).sqrt()).collect();
     let least = length.iter().copied().fold(f64::INFINITY, f64::min);
@@ -43,24 +44,24 @@ struct Face {
 }
 
 impl Face {
-    /// Σ_k x_k y_k
+    /// Returns Σ_k x_k y_k.
     fn mean(&self, y: &[f64]) -> f64 {
         self.points.iter().zip(&self.shares).map(|(&k, share)| share * y[k]).sum()
     }
 
-    /// |x|²
+    /// Returns |x|².
     fn square(&self, gram: &[Vec<f64>]) -> f64 {
         self.points.iter().zip(&self.shares).map(|(&k, share)| share * self.mean(&gram[k])).sum()
     }
 
-    /// x of all points.
+    /// Returns the shares of all points, which are 0 outside of the face.
     fn spread(&self, points: usize) -> Vec<f64> {
         let mut all = vec![0.0; points];
         self.points.iter().zip(&self.shares).for_each(|(&k, &share)| all[k] = share);
         all
     }
 
-    /// The nearest point of the hull of this face and of one point more.
+    /// Returns the nearest point of the hull of this face and one more point, or None where the points are dependent.
     fn with(&self, point: usize, gram: &[Vec<f64>]) -> Option<Self> {
         let mut face = self.clone();
         face.points.push(point);
@@ -82,8 +83,9 @@ impl Face {
         }
     }
 
-    /// The shares, of any sign, of the nearest point of the affine hull; None where the points depend on each other. With
-    /// the shortest point p and the others k, l: Σ_l (p_k − p)·(p_l − p) y_l = (p − p_k)·p, y = 1 − Σ_l y_l for p itself.
+    /// Returns the shares, of any sign, of the nearest point of the affine hull, or None where the points are
+    /// dependent. With the shortest point p and the others k, l, it solves Σ_l (p_k − p)·(p_l − p) y_l = (p − p_k)·p,
+    /// and p itself has the share 1 − Σ_l y_l.
     fn affine_nearest(&self, gram: &[Vec<f64>]) -> Option<Vec<f64>> {
         let shortest = (0..self.points.len()).min_by(|&j, &k| {
             let square = |j: usize| gram[self.points[j]][self.points[j]];
@@ -104,7 +106,7 @@ impl Face {
     }
 }
 
-/// y of Ay = right by Cholesky's factors of A, whose diagonal is 1; None where A is singular.
+/// Solves Ay = right by the Cholesky factors of A, whose diagonal is 1. Returns None where A is singular.
 fn solve(a: impl Fn(usize, usize) -> f64, right: Vec<f64>) -> Option<Vec<f64>> {
     let n = right.len();
     let (mut factor, mut y) = (vec![vec![0.0; n]; n], right);
@@ -142,7 +144,7 @@ mod tests {
         (0..first.len()).filter(|&j| first[j] != 0).map(|j| sign(j) * first[j] * determinant(&minor(j))).sum()
     }
 
-    /// The least |x|² over all supports, each by Cramer's rule in integers: the multiplier of Σx = 1 is −|x|².
+    /// Finds the least |x|² over all supports, each by Cramer's rule in integers: the multiplier of Σx = 1 is −|x|².
     fn by_enumeration(gram: &[Vec<i128>]) -> f64 {
         let squares = (1..1usize << gram.len()).filter_map(|support| {
             let points: Vec<usize> = (0..gram.len()).filter(|j| support >> j & 1 == 1).collect();
@@ -187,7 +189,7 @@ mod tests {
             prop_assert!((square(&gram, &x) - by_enumeration(&exact)).abs() < 1e-12);
         }
 
-        /// Nothing of the hull is nearer than p_j · x / |x| for the best j, so x itself proves that it is right.
+        /// Shows that x itself proves its optimality: no point of the hull is nearer than p_j · x / |x| for the best j.
         #[test]
         fn many_points_of_all_lengths_leave_nothing_nearer(
             points in prop::collection::vec(prop::collection::vec(-4..5i32, 12), 32), decades in 0..4i32

@@ -1,11 +1,11 @@
 //! Order-independent sums for every step t at once, such as Σ_i ρ_{1:t}^{(i)}: pre-rounded (binned) summation after
 //! Demmel & Nguyen (2015), on eight steps together.
 //!
-//! Bin k counts integer multiples of 2^{40k}. An addend x is cut into three such integers, for the bins k, k−1, k−2 below
-//! the largest addend seen at its step; what is left, under 2^-80 of that largest addend, is dropped. An addend's own
-//! top bin is the lowest k with |x| < 2^{40k+39}: in every bin above, x rounds to 0. So a cut made while the window was
-//! low and shifted since is the cut that a high window makes at once, and as integers add associatively, no order and no
-//! partition can change the sum.
+//! Bin k counts integer multiples of 2^{40k}. An addend x is cut into three such integers, for the bins k, k−1, k−2,
+//! where k is the top bin of the largest addend seen at its step. The remainder, under 2^-80 of that largest addend, is
+//! dropped. The top bin of an addend is the lowest k with |x| < 2^{40k+39}: in every bin above, x rounds to 0. So an
+//! addend that was cut while the window of bins was low, and was shifted since, has the same integers as one that was
+//! cut in the high window at once. Integers add associatively, so no order and no partition of the addends changes the sum.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -17,52 +17,53 @@ use crate::number::block::{Block, LANES};
 use crate::number::scaled::{EXPONENT_LIMIT, Scaled, exp2};
 use crate::number::sum::Sum;
 
-/// Bits of a bin.
+/// The number of bits of a bin.
 const WIDTH: i64 = 40;
-/// Bins kept below the largest addend.
+/// The number of bins kept, from that of the largest addend downwards.
 const FOLD: usize = 3;
-/// Adding 1.5 · 2^52 rounds to an integer, which then stands in the low bits of the sum …
+/// Adding 1.5 · 2^52 rounds to an integer, which then stands in the low bits of the sum.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
-/// … and 2^-40, 2^-80 of it to an integer in units of the bins below.
+/// The rounders of the three bins: 2^-40 and 2^-80 of the first one round to integers in units of the bins below.
 const ROUNDERS: [f64; FOLD] = [ROUNDER, ROUNDER / BIN, ROUNDER / BIN / BIN];
-/// A bin in units of the one below.
+/// The unit of a bin in units of the bin below.
 const BIN: f64 = (1u64 << WIDTH) as f64;
-/// What is less than this many units rounds to 0 in the bin above.
+/// A number of less than this many units rounds to 0 in the bin above.
 const LIMIT: f64 = BIN / 2.0;
-/// Additions of 40-bit integers that an i64 holds for certain.
+/// The number of additions of 40-bit integers that an i64 certainly holds.
 const FLUSH: u32 = 1 << 22;
-/// Totals that come from elsewhere are smaller.
+/// The limit for totals that are read from a state.
 const LARGEST: u128 = 1 << 100;
 
 /// The integers of eight steps, in units of their bins.
 type Totals<T> = [[T; LANES]; FOLD];
 
-/// What is kept of eight steps, on four cache lines.
+/// The sums of eight steps, on four cache lines.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Cell {
-    /// Turns an addend into units of its top bin: plain floats, as the hot loop loads all eight at once.
+    /// The factor that turns an addend into units of its top bin, a plain float, because the hot loop loads all eight
+    /// at once.
     scale: [f64; LANES],
-    /// Sums of the bit patterns of (addend + ROUNDER) of each bin, for each addition.
+    /// For each bin, the sum over all additions of the bit pattern of (addend + ROUNDER).
     bits: Totals<i64>,
 }
 
-/// 2^{-40k} for the top bin k of a step. Where that is beyond 2^±1000, a number of about 2^±1008 whose fraction is |k|:
-/// addends are within 2^-700 and 2^600, so that they are certainly above, or below, all bins.
+/// The factor 2^{-40k} for the top bin k of a step. Where that is beyond 2^±1000, it is a number of about 2^±1008 whose
+/// fraction is |k|. Addends are between 2^-700 and 2^600, so they are then certainly above, or below, all bins.
 #[derive(Clone, Copy, Debug)]
 struct Scale(f64);
 
-/// A sum for each step.
+/// One sum for each step.
 #[derive(Clone, Debug, Default)]
 pub struct StepSums {
     cells: Vec<Cell>,
-    /// How many additions are in the bits of each cell.
+    /// The number of additions in the bits of each cell.
     adds: Vec<u32>,
-    /// What the bits of a cell could not hold.
+    /// Totals that the bits of a cell could not hold.
     overflow: BTreeMap<usize, Totals<i128>>,
 }
 
-/// A step as it travels.
+/// The sum of one step as it is serialised.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Window {
     top: Option<i64>,
@@ -70,9 +71,9 @@ struct Window {
 }
 
 impl Scale {
-    /// Of a step without addends.
+    /// The scale of a step without addends.
     const EMPTY: Self = Self(f64::from_bits((1010 + 1023) << 52));
-    /// Of a top bin that no power of two tells, above or below.
+    /// The exponent, positive or negative, that marks a top bin whose scale is beyond 2^±1000.
     const FAR: i64 = 1008;
     const FRACTION: u64 = (1 << 52) - 1;
 
@@ -84,7 +85,7 @@ impl Scale {
         Self(f64::from_bits(far.to_bits() | top.unsigned_abs()))
     }
 
-    /// 40k; far below all bins where there is no addend.
+    /// Returns 40k, or a number far below all bins where there is no addend.
     #[inline(always)]
     fn exponent(self) -> i64 {
         let exponent = (self.0.to_bits() >> 52).cast_signed() - 1023;
@@ -94,12 +95,12 @@ impl Scale {
         if fraction == 0 { near } else { far }
     }
 
-    /// k, if there is an addend.
+    /// Returns k, if there is an addend.
     fn top(self) -> Option<i64> {
         (self.0 != Self::EMPTY.0).then(|| self.exponent() / WIDTH)
     }
 
-    /// 2^{e-40k}: turns an addend of 2^e into units of the top bin.
+    /// Returns 2^{e-40k}, which turns an addend of 2^e into units of the top bin.
     #[inline(always)]
     fn times(self, e: i64) -> f64 {
         let k = e - self.exponent();
@@ -107,16 +108,16 @@ impl Scale {
     }
 }
 
-/// What so many additions leave in the bits beside the integers.
+/// Returns the part of the bits that `adds` additions of the rounders leave beside the integers.
 fn offsets(adds: u32) -> [i64; FOLD] {
     ROUNDERS.map(|rounder| i64::from(adds).wrapping_mul(rounder.to_bits().cast_signed()))
 }
 
 impl StepSums {
-    /// Bytes that a step takes.
+    /// The number of bytes that one step takes.
     pub const BYTES: u64 = ((size_of::<Cell>() + size_of::<u32>()) / LANES) as u64;
 
-    /// Blocks of steps that there is room for.
+    /// Returns the number of blocks of steps that there is room for.
     pub fn blocks(&self) -> usize {
         self.cells.len()
     }
@@ -141,8 +142,8 @@ impl StepSums {
         self.adds.resize(blocks, 0);
     }
 
-    /// Adds x(i) · 2^exponent to the steps of block b + i, for each i < count. What does not fit is computed once more:
-    /// kept for that rare case, it would be written to memory every time.
+    /// Adds x(i) · 2^exponent to the steps of block b + i, for each i < count. Where x(i) does not fit, it is computed
+    /// a second time. Keeping it for that rare case would write it to memory every time.
     #[inline(always)]
     pub fn add_blocks(&mut self, b: usize, count: usize, x: impl Fn(usize) -> Block<f64>, exponent: i64) {
         if exponent == 0 {
@@ -162,13 +163,14 @@ impl StepSums {
         }
     }
 
-    /// The scales of block b for addends of 2^e; kept out of the loops, which are compiled for every sum.
+    /// Returns the scales of block b for addends of 2^e. It is kept out of the loops, which are compiled for every sum.
     #[inline(never)]
     fn scales(&self, b: usize, e: i64) -> [f64; LANES] {
         self.cells[b].scale.map(|scale| Scale(scale).times(e))
     }
 
-    /// Adds x to the steps of block b, with x · scale in units of their top bins; false if it does not fit there.
+    /// Adds x to the steps of block b, with x · scale in units of their top bins. Returns false if it does not fit
+    /// there.
     #[inline(always)]
     fn add(&mut self, b: usize, x: Block<f64>, scale: [f64; LANES]) -> bool {
         let (cell, adds) = (&mut self.cells[b], &mut self.adds[b]);
@@ -188,7 +190,7 @@ impl StepSums {
         true
     }
 
-    /// Adds x(t−1) to step t, for each t up to `steps` ≤ 8: addends of one step side by side instead of those of eight.
+    /// Adds all eight lanes of x(t−1) to the sum of step t, for t = 1, …, `steps` ≤ 8.
     #[inline(always)]
     pub fn add_across(&mut self, steps: usize, x: impl Fn(usize) -> Block<f64>) {
         self.grow(1);
@@ -203,7 +205,7 @@ impl StepSums {
         }
     }
 
-    /// Adds x, which has been counted, to a step of the first block; false if it does not fit there.
+    /// Adds x, whose additions have been counted, to one step of the first block. Returns false if it does not fit there.
     #[inline(always)]
     fn add_to_step(&mut self, t: usize, x: Block<f64>) -> bool {
         let cell = &mut self.cells[0];
@@ -260,7 +262,8 @@ impl StepSums {
         self.count(b, 1);
     }
 
-    /// Makes sure that bin k is in the window of step j of block b; returns how far below the top it is, FOLD at most.
+    /// Raises the window of step j of block b until bin k is in it. Returns how far below the top that bin is, FOLD at
+    /// most.
     fn raise(&mut self, b: usize, j: usize, k: i64) -> usize {
         let (totals, cell) = (self.total(b, j), &mut self.cells[b]);
         let Some(top) = Scale(cell.scale[j]).top() else {
@@ -282,13 +285,13 @@ impl StepSums {
         0
     }
 
-    /// The integers in the bits of step j of block b.
+    /// Returns the integers in the bits of step j of block b.
     fn total(&self, b: usize, j: usize) -> [i64; FOLD] {
         let offsets = offsets(self.adds[b]);
         std::array::from_fn(|k| self.cells[b].bits[k][j].wrapping_sub(offsets[k]))
     }
 
-    /// Counts additions to a block whose integers are in its bits already.
+    /// Counts additions to a block whose integers are already in its bits.
     #[inline(always)]
     fn count(&mut self, b: usize, adds: u32) {
         self.adds[b] += adds;
@@ -297,7 +300,7 @@ impl StepSums {
         }
     }
 
-    /// Empties the bits of a block.
+    /// Moves the totals in the bits of a block to the overflow.
     fn spill(&mut self, b: usize) {
         for j in 0..LANES {
             let (totals, over) = (self.total(b, j), self.overflow.entry(b).or_default());
@@ -307,7 +310,7 @@ impl StepSums {
         self.adds[b] = 0;
     }
 
-    /// Adds all of another set of sums.
+    /// Adds the sums of another set.
     pub fn merge(&mut self, mut other: Self) {
         if self.cells.len() < other.cells.len() {
             std::mem::swap(self, &mut other);
@@ -332,7 +335,7 @@ impl StepSums {
         }
     }
 
-    /// The sum of the step with index t−1.
+    /// Returns the sum of the step with index t−1.
     pub fn sum(&self, index: usize) -> Sum {
         let mut sum = Sum::new();
         if index / LANES >= self.cells.len() {
@@ -372,7 +375,7 @@ impl<'de> Deserialize<'de> for StepSums {
             if largest > LARGEST || furthest > EXPONENT_LIMIT.unsigned_abs() {
                 return Err(D::Error::custom("a sum that no log has"));
             }
-            // As many additions as these integers can be of.
+            // The smallest number of additions that can give integers of this size.
             let adds = u32::try_from((largest >> WIDTH) + 1).ok().filter(|&adds| adds <= FLUSH);
             for (j, window) in windows.iter().enumerate() {
                 sums.cells[b].scale[j] = window.top.map_or(Scale::EMPTY, Scale::new).0;
@@ -447,7 +450,7 @@ mod tests {
         assert!(sums.sum(99).value().is_zero());
     }
 
-    /// −0.67 units of the lowest bin: it rounds to −1 there, or to 0 where a window below has cut it before.
+    /// An addend of −0.67 units of the lowest bin rounds to −1 there, or to 0 where a lower window has cut it before.
     #[test]
     fn what_rounds_up_into_the_lowest_bin_does_so_in_any_order() {
         let block = |x: f64| ([x; LANES], 0);
@@ -464,7 +467,7 @@ mod tests {
         ) {
             let mut blocks: Vec<_> =
                 xs.iter().map(|(x, k, e)| (x.map(|x| x * 2f64.powi(*k)), e * 300)).collect();
-            // Every second one cancels, so that the lowest bins show.
+            // Every second addend cancels, so that the lowest bins show.
             let cancelling: Vec<_> = blocks.iter().skip(1).step_by(2).map(|(x, e)| (x.map(|x| -x), *e)).collect();
             blocks.extend(cancelling);
             let cut = cut.min(blocks.len());
@@ -489,7 +492,7 @@ mod tests {
     fn more_additions_than_bits_hold_give_the_same_sums() {
         let block = ([1.0 / 3.0; LANES], 0);
         let mut many = total(&[block]);
-        // As if 2^22 had been added: what is there is spilled before the next one.
+        // This counts as if 2^22 addends had been added, so that the next addition spills the bits first.
         many.count(0, FLUSH - 1);
         let (mut few, one) = (total(&[block]), total(&[block]));
         many.add_blocks(0, 1, |_| Block(block.0), 0);

@@ -1,11 +1,11 @@
-//! Quantiles of Student's t by inverting its distribution function,
+//! Quantiles of Student's t by inverting its distribution function:
 //!
-//!     P(T ≤ x) = 1 − I_{ν/(ν+x²)}(ν/2, 1/2) / 2   for x ≥ 0,
+//!     P(T ≤ x) = 1 − I_{ν/(ν+x²)}(ν/2, 1/2) / 2   for x ≥ 0.
 //!
-//! with the regularised incomplete beta function I by its continued fraction (Abramowitz & Stegun 26.5.8) and
-//! P(T > x) found by bisection, which needs no derivative and cannot diverge.
+//! The regularised incomplete beta function I is computed by its continued fraction (Abramowitz & Stegun 26.5.8), and x
+//! by bisection on P(T > x), which needs no derivative and cannot diverge.
 
-/// The p-quantile of Student's t with ν degrees of freedom, 0 < p < 1; to 1e-12 for ν up to 10^5.
+/// Returns the p-quantile of Student's t with ν degrees of freedom, 0 < p < 1, to 1e-12 for ν up to 10^5.
 pub fn quantile(p: f64, df: f64) -> f64 {
     if p == 0.5 {
         return 0.0;
@@ -31,13 +31,13 @@ pub fn quantile(p: f64, df: f64) -> f64 {
     }
 }
 
-/// P(T > x) for x > 0.
+/// Returns P(T > x) for x > 0.
 fn upper_tail(x: f64, df: f64) -> f64 {
     let (a, b, square) = (0.5 * df, 0.5, x * x);
     let (near, far) = (df / (df + square), square / (df + square));
-    // x^a y^b / B(a, b), with ln of a number near 1 taken from its small difference to 1.
+    // This is x^a y^b / B(a, b). The logarithm of a number near 1 is taken from its small difference to 1.
     let front = (-a * (square / df).ln_1p() - b * (df / square).ln_1p() - ln_beta(a, b)).exp();
-    // Of the two complementary fractions the one that converges fast.
+    // Of the two complementary fractions, the one that converges fast is taken.
     if near <= (a + 1.0) / (a + b + 2.0) {
         0.5 * front / a * continued_fraction(a, b, near)
     } else {
@@ -45,7 +45,7 @@ fn upper_tail(x: f64, df: f64) -> f64 {
     }
 }
 
-/// The fraction of I_x(a, b), by Lentz's method.
+/// Returns the continued fraction of I_x(a, b) by Lentz's method.
 fn continued_fraction(a: f64, b: f64, x: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let guard = |z: f64| if z.abs() < TINY { TINY } else { z };
@@ -70,7 +70,8 @@ fn continued_fraction(a: f64, b: f64, x: f64) -> f64 {
 }
 
 fn ln_beta(a: f64, b: f64) -> f64 {
-    // For a large argument lnΓ(a) − lnΓ(a+b) loses digits as a difference: use the asymptotic difference instead.
+    // For a large argument lnΓ(a) − lnΓ(a+b) loses digits as a difference, so the asymptotic series of the difference
+    // is used.
     let (small, large) = if a < b { (a, b) } else { (b, a) };
     if large > 1e3 && small == 0.5 {
         // Γ(z)/Γ(z+½) ~ z^{-½} (1 + 1/(8z) + 1/(128z²) − 5/(1024z³) − 21/(32768z⁴) + …)
@@ -81,7 +82,7 @@ fn ln_beta(a: f64, b: f64) -> f64 {
     ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b)
 }
 
-/// ln Γ(z) for z > 0: Stirling's series after shifting z above 15.
+/// Returns ln Γ(z) for z > 0 by Stirling's series, after shifting z above 15.
 fn ln_gamma(z: f64) -> f64 {
     let (mut shift, mut z) = (1.0, z);
     while z < 15.0 {
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// P(|T| < t) for whole ν, a finite sum: Abramowitz & Stegun 26.7.3 and 26.7.4.
+    /// Returns P(|T| < t) for whole ν, a finite sum: Abramowitz & Stegun 26.7.3 and 26.7.4.
     fn within(t: f64, nu: u32) -> f64 {
         let theta = (t / f64::from(nu).sqrt()).atan();
         let (sin, cos) = theta.sin_cos();
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn closed_forms() {
-        // ν = 1 is Cauchy; ν = 2 has x = (2p−1) √(2 / (4p(1−p))).
+        // ν = 1 is the Cauchy distribution, and ν = 2 has x = (2p−1) √(2 / (4p(1−p))).
         for p in [0.6, 0.9, 0.975, 0.9995, 1.0 - 2f64.powi(-30)] {
             close(quantile(p, 1.0), 1.0 / (std::f64::consts::PI * (1.0 - p)).tan());
             close(quantile(p, 2.0), (2.0 * p - 1.0) * (2.0 / (4.0 * p * (1.0 - p))).sqrt());

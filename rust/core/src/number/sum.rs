@@ -1,8 +1,8 @@
-//! Order-independent sums: every addend goes, as an integer, into a bin chosen by its exponent alone.
+//! Order-independent sums: every addend goes, as an integer, into a bin that its exponent alone selects.
 //!
-//! Integer addition is associative, so any order, partition or merge tree gives the same bins, hence the same bits
-//! (the idea of Neal 2015's superaccumulator, with a window that follows the largest addend instead of a fixed range:
-//! bins more than `BINS` below the top are dropped, 2^-448 of the largest addend and less).
+//! Integer addition is associative, so any order, partition or merge tree gives the same bins, hence the same bits. The
+//! idea is that of the superaccumulator of Neal (2015), with a window that follows the largest addend instead of a
+//! fixed range: bins that are `BINS` or more below the top are dropped, 2^-448 of the largest addend and less.
 
 use num_bigint::{BigInt, Sign};
 use num_traits::{Signed, Zero};
@@ -10,17 +10,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::number::scaled::{EXPONENT_LIMIT, Scaled};
 
-/// Bits between neighbouring bins. A 53-bit addend shifted by less than this leaves 42 bits of an i128 for carries.
+/// The number of bits between neighbouring bins. A 53-bit addend shifted by less than this leaves 42 bits of an i128
+/// for carries.
 const SPACING: i64 = 32;
 const BINS: usize = 16;
-/// The integer significand of an f64.
+/// The number of bits of the integer significand of an f64.
 pub const HALF: i64 = 53;
 
-/// An exact sum, up to what is dropped 2^-448 below its largest addend.
+/// An exact sum, except for parts below 2^-448 of its largest addend, which are dropped.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "(i64, [i128; BINS], bool)")]
 pub struct Sum {
-    /// Index of `bins[0]`; bin k counts units of 2^(32 k).
+    /// The index of `bins[0]`. Bin k counts units of 2^(32 k).
     top: i64,
     bins: [i128; BINS],
     empty: bool,
@@ -41,7 +42,7 @@ impl Default for Sum {
     }
 }
 
-/// From a state, where its window is within reach of what can be added.
+/// Reads a sum from a state, and refuses a window beyond the reach of addends.
 impl TryFrom<(i64, [i128; BINS], bool)> for Sum {
     type Error = &'static str;
     fn try_from((top, bins, empty): (i64, [i128; BINS], bool)) -> Result<Self, Self::Error> {
@@ -51,7 +52,7 @@ impl TryFrom<(i64, [i128; BINS], bool)> for Sum {
 }
 
 impl Sum {
-    /// The empty sum.
+    /// Makes an empty sum.
     pub fn new() -> Self {
         Self::default()
     }
@@ -68,7 +69,7 @@ impl Sum {
         self.add_wide(i128::from(i) * i128::from(j), e + f);
     }
 
-    /// Adds x³ without rounding it.
+    /// Adds x³ without rounding.
     pub fn add_cube(&mut self, x: Scaled) {
         let (integer, exponent) = x.to_integer();
         let integer = i128::from(integer);
@@ -77,14 +78,14 @@ impl Sum {
         self.add_wide((square >> HALF) * integer, 3 * exponent + HALF);
     }
 
-    /// Adds i · 2^e; |i| < 2^106.
+    /// Adds i · 2^e for |i| < 2^106.
     #[inline]
     pub fn add_wide(&mut self, i: i128, e: i64) {
         self.add_integer(i & ((1 << HALF) - 1), e);
         self.add_integer(i >> HALF, e + HALF);
     }
 
-    /// Adds i · 2^e; |i| < 2^86.
+    /// Adds i · 2^e for |i| < 2^86.
     #[inline]
     pub fn add_integer(&mut self, i: i128, e: i64) {
         if i == 0 {
@@ -97,7 +98,7 @@ impl Sum {
         }
     }
 
-    /// Adds all of another sum.
+    /// Adds the addends of another sum.
     pub fn merge(&mut self, other: &Self) {
         if other.empty {
             return;
@@ -128,19 +129,19 @@ impl Sum {
         }
     }
 
-    /// The sum as one integer times a power of two.
+    /// Returns the sum as one integer times a power of two.
     pub fn exact(&self) -> Exact {
         let integer = self.bins.iter().fold(BigInt::zero(), |sum, &bin| (sum << SPACING) + bin);
         Exact { integer, exponent: SPACING * (self.top - BINS as i64 + 1) }
     }
 
-    /// The sum, correctly rounded.
+    /// Returns the sum, correctly rounded.
     pub fn value(&self) -> Scaled {
         self.exact().round()
     }
 }
 
-/// a · b as two exact parts.
+/// Returns a · b as two exact parts.
 pub fn product(a: Scaled, b: Scaled) -> [Scaled; 2] {
     let ((i, e), (j, f)) = (a.to_integer(), b.to_integer());
     let full = i128::from(i) * i128::from(j);
@@ -156,19 +157,20 @@ impl From<Scaled> for Exact {
 }
 
 impl Exact {
-    /// An integer.
+    /// Makes an exact integer.
     pub fn integer(i: impl Into<BigInt>) -> Self {
         Self { integer: i.into(), exponent: 0 }
     }
 
-    /// self · other.
+    /// Returns self · other.
     pub fn times(&self, other: &Self) -> Self {
         Self { integer: &self.integer * &other.integer, exponent: self.exponent + other.exponent }
     }
 
-    /// self − other, or the larger of them where the other is nothing beside it.
+    /// Returns self − other, or only the larger of the two where their exponents are too far apart to matter.
     pub fn minus(&self, other: &Self) -> Self {
-        // Sums of one log are never as far apart; in a state that was tampered with they would fill the memory.
+        // Sums of one log are never this far apart. In a state that was tampered with, aligning them would fill the
+        // memory.
         const FAR: u64 = 1 << 24;
         if self.exponent.abs_diff(other.exponent) > FAR {
             let negative = Self { integer: -&other.integer, exponent: other.exponent };
@@ -179,7 +181,7 @@ impl Exact {
         Self { integer: align(self) - align(other), exponent }
     }
 
-    /// self / other, correctly rounded; `other` is not zero.
+    /// Returns self / other, correctly rounded. `other` must not be zero.
     pub fn divide(&self, other: &Self) -> Scaled {
         const GUARD: u64 = 70;
         if self.integer.is_zero() {
@@ -194,13 +196,13 @@ impl Exact {
         Self { integer, exponent: self.exponent - other.exponent - shift.cast_signed() - 1 }.round()
     }
 
-    /// The nearest 53-bit float, ties to even.
+    /// Returns the nearest 53-bit float, ties to even.
     pub fn round(&self) -> Scaled {
         let magnitude = self.integer.abs();
         let excess = magnitude.bits().saturating_sub(64);
         let head = &magnitude >> excess;
         let sticky = u64::from(&head << excess != magnitude);
-        // 64 bits and a sticky bit below them: the cast to f64 rounds once and correctly.
+        // The head has 64 bits and a sticky bit below them, so the cast to f64 rounds once and correctly.
         let head = head.iter_u64_digits().next().unwrap_or(0) | sticky;
         let sign = if self.integer.is_negative() { -1.0 } else { 1.0 };
         Scaled::new(sign * head as f64, self.exponent + excess.cast_signed())

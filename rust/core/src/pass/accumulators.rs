@@ -1,4 +1,5 @@
-//! The small mergeable state that a pass leaves behind: sums over trajectories, and over trajectories for each step.
+//! The sums that a pass leaves behind, over trajectories and over trajectories per step. They are small, and sums of
+//! parts of a log merge.
 
 use std::collections::BTreeMap;
 
@@ -14,29 +15,29 @@ use crate::number::scaled::Scaled;
 use crate::number::step_sums::StepSums;
 use crate::pass::plan::{Pass, Plan};
 
-/// A trajectory's own value of an estimator.
+/// The value that an estimator gives to one trajectory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrajectoryValue {
-    /// Where the trajectory starts.
+    /// The place where the trajectory starts.
     pub place: Place,
-    /// Its id.
+    /// The id of the trajectory.
     pub episode: Id,
-    /// Its value.
+    /// The value of the trajectory.
     pub value: Scaled,
 }
 
 /// The sums of one policy.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PolicySums {
-    /// Of each item of work, in the plan's order.
+    /// The moments of the values of each item of work, in the plan's order.
     pub moments: Vec<Moments>,
-    /// Of each item of work less the return of the trajectory, on request.
+    /// The moments of the values less the returns of the trajectories, if the plan asks for differences.
     pub paired: Vec<Moments>,
-    /// Of `wis`.
+    /// The sums of `wis`.
     pub wis: WisSums,
-    /// The last step at which a trajectory lost its weight.
+    /// The last step at which the weight of a trajectory became zero.
     last_zero: u64,
-    /// True once a trajectory kept its weight to the end.
+    /// True once a trajectory has ended with a weight above zero.
     alive: bool,
     /// Σ c_t
     pub weight: StepSums,
@@ -48,25 +49,25 @@ pub struct PolicySums {
     pub value: StepSums,
     /// Σ ψ_j ψ_k of `magic`.
     pub gram: Gram,
-    /// Final weights by length.
+    /// The moments of the final weights, by the length of the trajectory.
     pub ended: BTreeMap<u64, Moments>,
-    /// What tells whether weights can be trusted, on request.
+    /// The sums for the diagnostics of the weights, if the plan asks for them.
     pub watch: Watch,
-    /// On request.
+    /// The values of single trajectories, if the pass keeps them.
     pub values: Vec<TrajectoryValue>,
 }
 
 /// The sums of all policies, and the lengths of the trajectories.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Accumulators {
-    /// The behaviour policy, then the targets.
+    /// The sums of the behaviour policy, followed by those of the target policies.
     pub policies: Vec<PolicySums>,
-    /// Number of trajectories by length.
+    /// The number of trajectories of each length.
     pub lengths: BTreeMap<u64, u64>,
 }
 
 impl Accumulators {
-    /// Empty sums for a pass.
+    /// Makes empty sums for a pass.
     pub fn new(plan: &Plan, pass: Pass) -> Self {
         let sums = |(index, policy)| {
             let moments = vec![Moments::default(); plan.work(policy, pass).len()];
@@ -76,24 +77,24 @@ impl Accumulators {
         Self { policies: plan.policies.iter().enumerate().map(sums).collect(), lengths: BTreeMap::new() }
     }
 
-    /// n
+    /// Returns n, the number of trajectories.
     pub fn episodes(&self) -> u64 {
         self.lengths.values().sum()
     }
 
-    /// Mean return of the trajectories, where the pass found it.
+    /// Returns the mean return of the trajectories, if the pass found it.
     pub fn mean_return(&self, plan: &Plan) -> Option<Scaled> {
         let index =
             plan.work(&plan.policies[0], Pass::First).iter().position(|work| work.estimator.about().of_behavior)?;
         Some(self.policies[0].moments[index].mean(self.episodes()))
     }
 
-    /// Rows.
+    /// Returns the number of rows.
     pub fn steps(&self) -> u64 {
         self.lengths.iter().map(|(length, count)| length * count).sum()
     }
 
-    /// Length of the longest trajectory.
+    /// Returns the length of the longest trajectory.
     pub fn longest(&self) -> u64 {
         self.lengths.keys().next_back().copied().unwrap_or(0)
     }
@@ -110,32 +111,33 @@ impl Accumulators {
 }
 
 impl PolicySums {
-    /// Notes the final weight of a trajectory of so many steps that lost it at step `zero_at`, if it did.
+    /// Adds the final weight of a trajectory with this number of steps. `zero_at` is the step at which the weight
+    /// became zero, if it did.
     pub fn end(&mut self, steps: u64, weight: Scaled, zero_at: Option<u64>) {
         self.ended.entry(steps).or_default().add(weight);
         self.alive |= zero_at.is_none();
         self.last_zero = self.last_zero.max(zero_at.unwrap_or(0));
     }
 
-    /// Notes so many trajectories of so many steps whose weight is 1.
+    /// Adds `count` trajectories of `steps` steps whose final weight is 1.
     pub fn end_with_one(&mut self, steps: u64, count: u32) {
         self.ended.entry(steps).or_default().add_times(Scaled::ONE, count);
         self.alive = true;
     }
 
-    /// Of the final weights ρ_{1:H}.
+    /// Returns the moments of the final weights ρ_{1:H}.
     pub fn weights(&self) -> Moments {
         let mut all = Moments::default();
         self.ended.values().for_each(|weights| all.merge(weights));
         all
     }
 
-    /// Lets go of the sums over steps.
+    /// Frees the sums per step.
     pub fn forget_steps(&mut self) {
         (self.weight, self.reward, self.residual, self.value) = Default::default();
     }
 
-    /// The first step t at which every weight is zero.
+    /// Returns the first step t at which every weight is zero, if there is one.
     pub fn dead_from(&self) -> Option<u64> {
         (!self.alive && self.last_zero > 0).then_some(self.last_zero)
     }

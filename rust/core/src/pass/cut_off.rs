@@ -1,7 +1,10 @@
-//! How far the rewards that were cut off can move an estimate. Trajectories that were cut off after L < H steps with the
-//! weight c_L, had they gone on to the horizon and earned as much a step as the log's best step earns on average, add
+//! The bias that the missing rewards of truncated trajectories can cause. Suppose that trajectories that were cut off
+//! after L < H steps with the weight c_L had gone on to the horizon, and had earned at each step as much as the log's
+//! best step earns on average. They would have added
 //!
-//!     m · Σ_i c_L Σ_{t=L+1}^{H} γ^{t−1} / Σ_i c_H,    m = max_t Σ_i c_t |r_t| / Σ_i c_t over the trajectories that run
+//!     m · Σ_i c_L Σ_{t=L+1}^{H} γ^{t−1} / Σ_i c_H,    m = max_t Σ_i c_t |r_t| / Σ_i c_t
+//!
+//! where the sums of m are over the trajectories that have a step t.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,7 +19,7 @@ use crate::pass::accumulators::PolicySums;
 use crate::pass::fold::Term;
 use crate::pass::plan::Plan;
 
-/// What is kept of a policy where trajectories that were cut off are let pass.
+/// The sums of one policy from which the bias is computed, kept if truncated trajectories are accepted.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct CutOff {
     /// Σ c_L of the trajectories that were cut off, by L.
@@ -26,7 +29,7 @@ pub struct CutOff {
 }
 
 impl CutOff {
-    /// Notes a trajectory that was cut off after so many steps.
+    /// Adds the weight of a trajectory that was cut off after this number of steps.
     pub fn note(&mut self, steps: u64, weight: Scaled) {
         self.weights.entry(steps).or_default().add(weight);
     }
@@ -39,7 +42,7 @@ impl CutOff {
         self.reward.merge(other.reward);
     }
 
-    /// The most that the missing rewards add; 0 where nothing was cut off before H.
+    /// Returns the bias, which is 0 if no trajectory was cut off before H.
     pub fn bias(&self, plan: &Plan, sums: &PolicySums, longest: u64) -> f64 {
         let horizon = plan.horizon.unwrap_or(longest);
         let total = sums.weights().total().value();
@@ -58,7 +61,7 @@ impl CutOff {
     }
 }
 
-/// Σ_{t=L+1}^{H} γ^{t−1}
+/// Returns Σ_{t=L+1}^{H} γ^{t−1}.
 fn remaining(discount: f64, steps: u64, horizon: u64) -> f64 {
     let left = (horizon - steps) as f64;
     if discount == 1.0 || left == 0.0 {
@@ -67,7 +70,7 @@ fn remaining(discount: f64, steps: u64, horizon: u64) -> f64 {
     discount.powf(steps as f64) * -(left * discount.ln()).exp_m1() / (1.0 - discount)
 }
 
-/// c_t |r_t|
+/// The term c_t |r_t|.
 pub struct AbsoluteReward<'a> {
     /// r_t
     pub reward: &'a [Eight],

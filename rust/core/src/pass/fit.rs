@@ -1,5 +1,5 @@
-//! Whether the parts of a state that came from elsewhere fit together and to the plan: what passes can be merged and
-//! finished without an index that leads nowhere, a loop without end or a table that no memory holds.
+//! Checks that the parts of a state from another process are consistent with each other and with the plan. A state that
+//! passes can be merged and finished without an index out of range, an endless loop or a table beyond the memory.
 
 use crate::log::episode::{Head, Open};
 use crate::log::problem::Place;
@@ -9,7 +9,8 @@ use crate::pass::accumulators::{Accumulators, PolicySums};
 use crate::pass::plan::{Pass, Plan, Work};
 use crate::pass::stamp::Extent;
 
-/// Says what does not fit in a state of some rows of a log.
+/// Returns an error that names the part of a state that is not consistent. The extents are the rows that it was made
+/// of.
 pub fn check(plan: &Plan, pass: Pass, extents: &[Extent], partial: &Partial) -> Result<(), &'static str> {
     let work: Vec<Vec<Work>> = plan.policies.iter().map(|policy| plan.work(policy, pass)).collect();
     let (slots, whole) = (plan.slots.len(), partial.problems.is_empty() && partial.pieces.is_empty());
@@ -34,7 +35,7 @@ fn expect(fits: bool, what: &'static str) -> Result<(), &'static str> {
     if fits { Ok(()) } else { Err(what) }
 }
 
-/// As many policies, estimators, values and kinds of lengths as a pass of the plan has.
+/// Returns true if there are as many policies, estimators and values as a pass of the plan has, and no unknown lengths.
 fn shape(plan: &Plan, pass: Pass, work: &[Vec<Work>], sums: &Accumulators, clean: bool) -> bool {
     let first = pass == Pass::First && !plan.check_only;
     let lengths = &sums.lengths;
@@ -50,7 +51,7 @@ fn shape(plan: &Plan, pass: Pass, work: &[Vec<Work>], sums: &Accumulators, clean
     sums.policies.len() == work.len() && sums.policies.iter().zip(work).enumerate().all(each)
 }
 
-/// Rows of a slot for each step; after a problem none were kept.
+/// Returns true if a head has one row per step in every slot. After a problem the rows need not be complete.
 fn fits_head(head: &Head, slots: usize, clean: bool) -> bool {
     let rows = head.rows.first().map_or(0, Vec::len);
     head.rows.len() == slots
@@ -58,7 +59,7 @@ fn fits_head(head: &Head, slots: usize, clean: bool) -> bool {
         && (!clean || rows as u64 == head.steps)
 }
 
-/// Running sums for each item of work, and fewer rows than a block.
+/// Returns true if an open trajectory has the running sums of each item of work, and fewer buffered rows than a block.
 fn fits_open(open: &Open, work: &[Vec<Work>], slots: usize, clean: bool) -> bool {
     let lanes = |work: &Vec<Work>| work.iter().map(Work::lanes).sum::<usize>();
     let states = open.policies.iter().map(|state| state.lanes.len());
@@ -71,7 +72,7 @@ fn fits_open(open: &Open, work: &[Vec<Work>], slots: usize, clean: bool) -> bool
         && (!clean || whole.is_some_and(|steps| steps.is_multiple_of(LANES as u64)))
 }
 
-/// Rows of all episodes; None where that is beyond any log.
+/// Returns the number of rows of all episodes, or None if u64 cannot hold it.
 fn steps(partial: &Partial) -> Option<u64> {
     let closed = partial.sums.lengths.iter().map(|(length, count)| length.checked_mul(*count));
     let pieces = partial.heads.iter().map(|head| head.steps).chain(partial.tails.iter().map(|open| open.steps));

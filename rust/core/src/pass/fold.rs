@@ -1,4 +1,4 @@
-//! Adds the terms of a piece of one trajectory to its running sums, eight steps at a time.
+//! The fold of a piece of one trajectory: its terms are added to running sums, eight steps at a time.
 
 use std::ops::Range;
 
@@ -8,67 +8,67 @@ use crate::number::scaled::Scaled;
 use crate::number::step_sums::StepSums;
 use crate::pass::table::StepTable;
 
-/// What eight steps add to an estimator, with before = γ^{t−1} ρ_{1:t−1} and after = γ^{t−1} ρ_{1:t}
-/// (or another table in the place of γ^{t−1}).
+/// The terms that steps add to an estimator, with before = γ^{t−1} ρ_{1:t−1} and after = γ^{t−1} ρ_{1:t}. Another table
+/// may take the place of γ^{t−1}.
 pub trait Term {
-    /// How often a weight is a factor of the term.
+    /// The number of weights among the factors of the term.
     const DEGREE: i64 = 1;
 
-    /// The terms of some blocks, counted from the first of these.
+    /// Returns the terms of some blocks, which are then counted from the first of them.
     fn part(&self, blocks: Range<usize>) -> Self;
 
-    /// The term of block b, in the paper's letters.
+    /// Returns the terms of the eight steps of block b.
     fn term<T: Real>(&self, before: Block<T>, after: Block<T>, b: usize) -> Block<T>;
 }
 
-/// Whole blocks of one trajectory with ρ_{1:t} = `c` · 2^`exponent`; `c` starts one step earlier.
+/// Consecutive blocks of one trajectory, with ρ_{1:t} = `c` · 2^`exponent`.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
-    /// Cumulative ratios, the one before the first step in front.
+    /// The cumulative ratios, preceded by the one before the first step.
     pub c: &'a [f64],
-    /// Their power of two.
+    /// The power of two of the cumulative ratios.
     pub exponent: i64,
-    /// Index of the first block in the trajectory.
+    /// The index of the first block in the trajectory.
     pub block: usize,
-    /// Steps of the piece that exist; the rest of its last block is padding.
+    /// The number of steps; the rest of the last block is padding.
     pub steps: usize,
 }
 
-/// The terms of consecutive steps, the first of which has the index t−1 = `first`.
+/// The terms of consecutive steps.
 pub struct Run<'a> {
-    /// Index of the first.
+    /// The index t−1 of the first step.
     pub first: usize,
-    /// What they add.
+    /// The terms of the steps.
     pub terms: Terms<'a>,
 }
 
-/// Terms, one a step.
+/// Terms, one per step.
 pub enum Terms<'a> {
-    /// In f64, with a power of two.
+    /// Terms in f64, with a common power of two.
     Plain(&'a [f64], i64),
-    /// Of any magnitude.
+    /// Terms of any magnitude.
     Scaled(&'a [Scaled]),
 }
 
 impl Piece<'_> {
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub fn blocks(&self) -> usize {
         self.c.len() / LANES
     }
 
-    /// 1 for the steps of block b that exist and 0 for padding.
+    /// Returns 1 for the steps of block b and 0 for its padding.
     #[inline(always)]
     pub fn mask<T: Real>(&self, b: usize) -> Block<T> {
         Block(std::array::from_fn(|j| T::real(f64::from(u8::from(b * LANES + j < self.steps)))))
     }
 
-    /// ρ_{1:t−1} and ρ_{1:t} of some blocks.
+    /// Returns ρ_{1:t−1} and ρ_{1:t} of some blocks.
     #[inline(always)]
     fn weights(&self, blocks: Range<usize>) -> (&[Eight], &[Eight]) {
         (&self.c.as_chunks().0[blocks.clone()], &self.c[1..].as_chunks().0[blocks])
     }
 
-    /// Adds the terms to `lanes`.
+    /// Adds the terms, each times the entry of a table, to a running sum.
     #[inline(always)]
     pub fn fold(&self, term: &impl Term, table: &StepTable, lanes: &mut Lanes) {
         let (blocks, mut b) = (self.blocks(), 0);
@@ -82,7 +82,7 @@ impl Piece<'_> {
                 continue;
             };
             let end = b + stretch.values.len();
-            // All slices are cut to one length before the loop: then it checks no bounds.
+            // All slices are cut to the same length, so that the loop needs no bounds checks.
             let whole = b..end.min(self.steps / LANES).max(b);
             let (count, part) = (whole.len(), term.part(whole.clone()));
             let (previous, current) = self.weights(whole.clone());
@@ -104,7 +104,7 @@ impl Piece<'_> {
         }
     }
 
-    /// Hands over the terms one by one, in runs of steps that share a power of two.
+    /// Passes the terms, each times the entry of a table, to `take` in runs of steps that share a power of two.
     #[inline(always)]
     pub fn each(&self, term: &impl Term, table: &StepTable, room: &mut Vec<Eight>, mut take: impl FnMut(Run)) {
         let (blocks, mut b) = (self.blocks(), 0);
@@ -130,7 +130,7 @@ impl Piece<'_> {
         }
     }
 
-    /// Adds the terms, without a table, to the sums of their steps.
+    /// Adds each term, without a table, to the sum of its step.
     #[inline(always)]
     pub fn scatter<T: Term>(&self, term: &T, sums: &mut StepSums) {
         let exponent = T::DEGREE * self.exponent;
@@ -147,7 +147,7 @@ impl Piece<'_> {
     }
 }
 
-/// Adds the terms of block b, of any magnitude; `piece.c` is not read.
+/// Adds the terms of block b, whose weights `c` have any magnitude, to a running sum. `piece.c` is not read.
 pub fn fold_scaled(
     piece: &Piece,
     b: usize,
@@ -172,7 +172,7 @@ fn scaled_terms(
     term.term(before, after, b)
 }
 
-/// Hands over the terms of block b, of any magnitude; `piece.c` is not read.
+/// Passes the terms of block b, whose weights `c` have any magnitude, to `take`. `piece.c` is not read.
 pub fn each_scaled(
     piece: &Piece,
     b: usize,
@@ -186,7 +186,7 @@ pub fn each_scaled(
     take(Run { first: (piece.block + b) * LANES, terms: Terms::Scaled(&terms.0[..steps]) });
 }
 
-/// Adds the terms of one block of any magnitude to the sums of their steps.
+/// Adds each term of one block, whose weights `c` have any magnitude, to the sum of its step.
 pub fn scatter_scaled(piece: &Piece, c: &[Scaled; LANES + 1], term: &impl Term, sums: &mut StepSums) {
     let before = Block(std::array::from_fn(|j| c[j]));
     let after = Block(std::array::from_fn(|j| c[j + 1]));

@@ -1,10 +1,11 @@
-//! How much memory an evaluation takes, and the limit that it keeps.
+//! The memory that an evaluation takes, and its limit.
 //!
-//! What grows with a log: sums for each step of the longest trajectory, of every policy and in every thread; what is made
-//! of them when the log has been read; the ids of trajectories; rows of trajectories whose beginning has not been seen;
-//! and values of single trajectories where a pass keeps them. It is counted before it is taken. From half of the limit on
-//! ids go to files, where there is a place for them. Beyond the limit nothing more is taken: the rest of the log is read
-//! for the lengths of its trajectories alone, which tell what would be needed.
+//! The following grows with a log: the sums per step of the longest trajectory, for every policy and thread; the means
+//! that are made of them when the log has been read; the ids of trajectories; the rows of trajectories whose beginning
+//! has not been seen; and the values of single trajectories, if a pass keeps them. All of it is counted before it is
+//! taken. Once half of the limit is used, ids go to files if there is a folder for them. Once all of it is used,
+//! nothing more is taken, and the rest of the log is read only for the lengths of its trajectories, which tell how much
+//! would be needed.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -17,17 +18,17 @@ use crate::pass::accumulators::{Accumulators, TrajectoryValue};
 use crate::pass::plan::{Pass, Plan, Policy};
 use crate::pass::table::StepTable;
 
-/// Numbers by step that are told of a policy whose weights are watched.
+/// The number of diagnostics per step of a policy.
 const DIAGNOSES: u64 = 4;
-/// A value of a trajectory and its id, as objects of Python.
+/// The bytes of a trajectory's value and id as Python objects.
 const OBJECTS: u64 = 96;
-/// What a map keeps beside its entry.
+/// The bytes that a map takes for an entry beside the entry itself.
 const NODE: u64 = 32;
 
-/// Fewer bytes are not written to a file.
+/// The least number of bytes that are written to a file.
 const WORTH_A_FILE: u64 = 1 << 16;
 
-/// A limit, and what has been counted towards it by all readers of a pass.
+/// A limit of memory, and the bytes that all readers of a pass have counted towards it.
 #[derive(Debug)]
 pub struct Budget {
     limit: i64,
@@ -37,41 +38,42 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// With so many bytes; None for no limit.
+    /// Makes a budget with a limit in bytes, or without a limit.
     pub fn new(limit: Option<u64>) -> Self {
         let limit = limit.and_then(|limit| limit.try_into().ok()).unwrap_or(i64::MAX);
         Self { limit, used: AtomicI64::new(0), longest: AtomicU64::new(0), place: None }
     }
 
-    /// The same with a folder for what can be written to files.
+    /// Makes a budget with a folder for what can be written to files.
     pub fn with_place(limit: Option<u64>, place: PathBuf) -> Self {
         Self { place: Some(place), ..Self::new(limit) }
     }
 
-    /// The folder, where so many bytes are worth a file and half of the limit is used.
+    /// Returns the folder if half of the limit is used and the bytes are enough for a file.
     pub fn place_for(&self, bytes: u64) -> Option<&PathBuf> {
         let short = self.used.load(Ordering::Relaxed) > self.limit / 2;
         self.place.as_ref().filter(|_| short && bytes >= WORTH_A_FILE)
     }
 
-    /// True where no more is taken than may be.
+    /// Returns true if the limit has not been exceeded.
     pub fn fits(&self) -> bool {
         self.used.load(Ordering::Relaxed) <= self.limit
     }
 
-    /// Counts bytes; false where they are too many.
+    /// Counts bytes, and returns false if they exceed the limit.
     pub fn take(&self, bytes: u64) -> bool {
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX / 2);
         let before = self.used.fetch_add(bytes, Ordering::Relaxed);
         before.saturating_add(bytes) <= self.limit
     }
 
-    /// Counts bytes no longer.
+    /// Stops counting bytes that have been freed.
     pub fn give_back(&self, bytes: u64) {
         self.used.fetch_sub(bytes.cast_signed(), Ordering::Relaxed);
     }
 
-    /// Counts so many bytes for each step of the longest trajectory, which has at least so many steps.
+    /// Counts bytes for each step by which a trajectory exceeds the longest one that any reader has seen. Returns false
+    /// if they exceed the limit.
     pub fn take_longest(&self, steps: u64, bytes: u64) -> bool {
         let before = self.longest.fetch_max(steps, Ordering::Relaxed);
         self.take(steps.saturating_sub(before).saturating_mul(bytes))
@@ -79,7 +81,7 @@ impl Budget {
 }
 
 impl Plan {
-    /// Bytes that each reader of a pass takes for a step of its longest trajectory.
+    /// Returns the bytes that each reader of a pass takes for a step of its longest trajectory.
     pub fn bytes_by_step(&self, pass: Pass) -> u64 {
         let sums = |policy: &Policy| {
             // Σ ρ_t and Σ (ρ_t − 1)² belong to no estimator.
@@ -90,11 +92,11 @@ impl Plan {
         self.policies.iter().map(sums).sum::<u64>() * StepSums::BYTES + discounts
     }
 
-    /// Bytes of what is made of a step when the log has been read.
+    /// Returns the bytes per step of the means and diagnostics that are made when the log has been read.
     pub fn bytes_after(&self, pass: Pass) -> u64 {
         let made = |policy: &Policy| {
             let sums = self.step_sums(policy, pass);
-            // A mean takes two wide floats, and the weights one.
+            // A mean takes two wide floats. A mean weight takes only one, and is counted as two.
             let means = sums.iter().filter(|sum| **sum != StepSum::SquaredWeight).count() as u64 * 2;
             let means = if policy.normalises_steps() { means * size_of::<Scaled>() as u64 } else { 0 };
             let told = if self.watches(policy, pass) { DIAGNOSES * size_of::<f64>() as u64 } else { 0 };
@@ -103,13 +105,13 @@ impl Plan {
         if pass == Pass::First { self.policies.iter().map(made).sum() } else { 0 }
     }
 
-    /// Bytes of a table over the horizon that was given, which is made before the log is read.
+    /// Returns the bytes of the baseline's table, which is made before the log is read if the horizon is given.
     pub fn bytes_before(&self) -> u64 {
         let steps = self.baseline.and(self.horizon).unwrap_or(0);
         steps.saturating_mul(size_of::<f64>() as u64)
     }
 
-    /// Bytes that suffice for trajectories of so many steps, read by so many threads, beside those of other things.
+    /// Returns the bytes that trajectories with this number of steps need, if this number of threads reads them.
     pub fn bytes_for(&self, pass: Pass, steps: u64, threads: u64) -> u64 {
         let by_step = self.bytes_by_step(pass).saturating_mul(threads) + self.bytes_after(pass);
         self.bytes_before().saturating_add(steps.next_multiple_of(8).saturating_mul(by_step))
@@ -117,12 +119,12 @@ impl Plan {
 }
 
 impl Accumulators {
-    /// Blocks of steps that the sums over steps reach to.
+    /// Returns the number of blocks of steps for which there are sums.
     pub fn blocks(&self) -> usize {
         self.policies.iter().map(|policy| policy.weight.blocks()).max().unwrap_or(0)
     }
 
-    /// Bytes of what grows with the number of trajectories, and of their lengths.
+    /// Returns the bytes of what grows with the number of trajectories and of different lengths.
     pub fn bytes_by_trajectory(&self) -> u64 {
         let values: usize = self.policies.iter().map(|policy| policy.values.len()).sum();
         let lengths = (self.lengths.len() * self.policies.len()) as u64;

@@ -1,4 +1,5 @@
-//! One pass over a log: the plan, the engine, its sums and normalisers, the outcome, and the states that travel.
+//! One pass over a log: the plan, the engine, its sums and normalisers, the outcome, and the states that processes
+//! send.
 
 pub mod accumulators;
 pub mod cut_off;

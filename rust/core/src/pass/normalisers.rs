@@ -1,4 +1,5 @@
-//! What the second pass needs of the first: the horizon, and for each weighted policy the tables of its influence functions.
+//! The results of the first pass that the second needs: the horizon, the number of trajectories, and the means per step
+//! from which the tables of influence functions are made.
 
 use std::sync::Arc;
 
@@ -14,10 +15,11 @@ use crate::pass::accumulators::{Accumulators, PolicySums};
 use crate::pass::plan::{Plan, Policy};
 use crate::pass::table::StepTable;
 
-/// Tables over more steps than this are not made.
+/// The largest number of steps for which tables are made.
 const LONGEST: u64 = 1 << 32;
 
-/// A mean with twice the digits of a float: what is left of a reward after its mean may be far smaller than either.
+/// A mean as the sum of two numbers, with twice the digits of one. The difference of a reward and its mean may be far
+/// smaller than either.
 pub type Mean = [Scaled; 2];
 
 /// Means over trajectories at each step.
@@ -25,43 +27,43 @@ pub type Mean = [Scaled; 2];
 pub struct WeightedMeans {
     /// D_t for t = 0, …, H, with D_0 = 1.
     weight: Vec<Scaled>,
-    /// R_t, mean of r_t under the weights of step t.
+    /// R_t, the mean of r_t under the weights of step t.
     reward: Vec<Mean>,
-    /// A_t, mean of r_t − Q̂_t under the weights of step t.
+    /// A_t, the mean of r_t − Q̂_t under the weights of step t.
     residual: Vec<Mean>,
-    /// B_t, mean of V̂_t under the weights of step t−1.
+    /// B_t, the mean of V̂_t under the weights of step t−1.
     value: Vec<Mean>,
 }
 
-/// The result of the first pass that the second reads.
+/// The results of the first pass that the second reads.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Normalisers {
     /// H
     pub horizon: u64,
     /// n
     pub episodes: u64,
-    /// Every value is of ordinary magnitude.
+    /// True if every value of the log is of ordinary magnitude.
     pub tame: bool,
-    /// For each policy, where it has weighted estimators.
+    /// The means per step of each policy that has estimators with normalised steps.
     pub policies: Vec<Option<WeightedMeans>>,
-    /// n / Σ ρ_{1:H} and θ of each policy, where `wis` is asked for.
+    /// n / Σ ρ_{1:H} and θ of each policy that has `wis`.
     pub wis: Vec<Option<(Scaled, Scaled)>>,
 }
 
-/// Every weight of a policy is zero at a step, so a weighted estimator has no value.
+/// The error that every weight of a policy is zero at a step, so that a weighted estimator has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoWeight {
-    /// Index of the policy.
+    /// The index of the policy.
     pub policy: usize,
-    /// t, from 1.
+    /// The step t, counted from 1.
     pub step: u64,
 }
 
 impl Normalisers {
-    /// What stands before them where they travel.
+    /// The name that precedes normalisers where they are sent to another process.
     pub const KIND: &str = "normalisers";
 
-    /// From the sums of a whole log, of which those over steps are let go.
+    /// Makes normalisers from the sums of a whole log, and frees the sums per step.
     pub fn new(plan: &Plan, sums: &mut Accumulators, tame: bool) -> Result<Self, NoWeight> {
         Self::need_weights(plan, sums)?;
         let longest = sums.longest();
@@ -78,13 +80,13 @@ impl Normalisers {
         Ok(normalisers)
     }
 
-    /// The longest trajectory that the tables made of these reach to.
+    /// Returns the length of the longest trajectory for which the tables suffice.
     pub fn longest(&self) -> u64 {
         let steps = self.policies.iter().flatten().map(|means| means.weight.len() as u64 - 1);
         steps.chain([self.horizon]).min().unwrap_or(self.horizon)
     }
 
-    /// Says why these cannot be those of a plan, or of the first pass of a plan with more estimators.
+    /// Returns an error if these normalisers cannot be those of a plan, or of the same plan with more estimators.
     pub fn check(&self, plan: &Plan) -> Result<(), &'static str> {
         let policies = plan.policies.len();
         if self.policies.len() != policies || self.wis.len() != policies {
@@ -112,7 +114,7 @@ impl Normalisers {
         Ok(())
     }
 
-    /// Refuses a weighted estimator of a policy without any weight at some step.
+    /// Returns an error if a policy with a weighted estimator has only zero weights at some step.
     pub fn need_weights(plan: &Plan, sums: &Accumulators) -> Result<(), NoWeight> {
         for (index, (policy, sums)) in plan.policies.iter().zip(&sums.policies).enumerate() {
             let weighted = policy.normalises_steps() || policy.normalises_returns();
@@ -124,7 +126,7 @@ impl Normalisers {
     }
 }
 
-/// Σ_{t ≤ end} γ^{t−1} mean_t for each of some ends, which go up.
+/// Returns Σ_{t ≤ end} γ^{t−1} mean_t for each of some ends, which are in ascending order.
 pub fn partial_sums(means: &[Mean], powers: &StepTable, ends: impl Iterator<Item = usize>) -> Vec<Scaled> {
     let (mut sum, mut done) = (Sum::new(), 0);
     let partial = ends.map(|end| {
@@ -137,12 +139,12 @@ pub fn partial_sums(means: &[Mean], powers: &StepTable, ends: impl Iterator<Item
     partial.collect()
 }
 
-/// Σ_t γ^{t−1} mean_t.
+/// Returns Σ_t γ^{t−1} mean_t.
 pub fn discounted(means: &[Mean], powers: &StepTable) -> Scaled {
     partial_sums(means, powers, std::iter::once(means.len()))[0]
 }
 
-/// total / weight, and what its rounding left.
+/// Returns total / weight, and the remainder of its rounding.
 fn mean(total: &Exact, weight: &Exact) -> Mean {
     let high = total.divide(weight);
     [high, total.minus(&weight.times(&high.into())).divide(weight)]
@@ -154,7 +156,7 @@ impl WeightedMeans {
         let mut previous = Exact::integer(n);
         means.weight.push(Scaled::ONE);
         for index in 0..longest {
-            // Σ_i c_t over the trajectories that still run, and over those that ended before t.
+            // Σ_i c_t is over the trajectories that have a step t and over those that ended before.
             if let Some(weights) = sums.ended.get(&(index as u64)) {
                 ended.merge(weights.total());
             }
@@ -176,42 +178,42 @@ impl WeightedMeans {
         means
     }
 
-    /// H, or the length of the longest trajectory.
+    /// Returns the number of steps for which there are means, the length of the longest trajectory.
     pub fn steps(&self) -> usize {
         self.weight.len() - 1
     }
 
-    /// γ^{t−1} for these steps.
+    /// Returns γ^{t−1} for these steps.
     pub fn powers(&self, discount: f64) -> StepTable {
         StepTable::discounts(discount, self.steps())
     }
 
-    /// R_t of all steps.
+    /// Returns R_t of all steps.
     pub fn rewards(&self) -> &[Mean] {
         &self.reward
     }
 
-    /// A_t of all steps.
+    /// Returns A_t of all steps.
     pub fn residuals(&self) -> &[Mean] {
         &self.residual
     }
 
-    /// B_t of all steps.
+    /// Returns B_t of all steps.
     pub fn values(&self) -> &[Mean] {
         &self.value
     }
 
-    /// R_t, rounded, with the index t−1.
+    /// Returns R_t rounded to one number, where `index` is t−1.
     pub fn reward(&self, index: usize) -> Scaled {
         rounded(&self.reward, index)
     }
 
-    /// A_t, rounded.
+    /// Returns A_t rounded to one number, where `index` is t−1.
     pub fn residual(&self, index: usize) -> Scaled {
         rounded(&self.residual, index)
     }
 
-    /// B_t, rounded.
+    /// Returns B_t rounded to one number, where `index` is t−1.
     pub fn value(&self, index: usize) -> Scaled {
         rounded(&self.value, index)
     }
@@ -221,22 +223,22 @@ fn rounded(means: &[Mean], index: usize) -> Scaled {
     means.get(index).map_or(Scaled::ZERO, |mean| mean[0])
 }
 
-/// The tables over steps that the terms read, ready for the fold. Clones share all but the first.
+/// The tables over steps that the fold reads. Clones share all of them but `discount`.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     /// γ^{t−1}
     pub discount: StepTable,
-    /// The longest trajectory that the tables of a later pass reach to.
+    /// The length of the longest trajectory for which the tables suffice, in all passes but the first.
     pub reach: Option<u64>,
     /// n, in all passes but the first.
     pub episodes: u64,
-    /// b_t of `dr-bsl`
+    /// b_t of `dr-bsl`.
     pub baseline: Arc<[f64]>,
-    /// Of each policy.
+    /// The tables of each policy.
     pub policies: Arc<[PolicyTables]>,
 }
 
-/// Powers of γ over the mean weights of a policy.
+/// The powers of γ divided by the mean weights of a policy.
 #[derive(Clone, Debug, Default)]
 pub struct Over {
     /// γ^{t−1} / D_t
@@ -246,7 +248,7 @@ pub struct Over {
 }
 
 impl Over {
-    /// The number of steps that the tables reach to.
+    /// Returns the number of steps in the tables.
     pub fn steps(&self) -> usize {
         self.weight.len()
     }
@@ -255,24 +257,24 @@ impl Over {
 /// The tables of one weighted policy.
 #[derive(Clone, Debug, Default)]
 pub struct PolicyTables {
-    /// γ^{t−1} over mean weights.
+    /// γ^{t−1} divided by the mean weights.
     pub over: Over,
-    /// R_t
+    /// R_t as the sum of two numbers.
     pub mean_reward: [Vec<f64>; 2],
-    /// A_t
+    /// A_t as the sum of two numbers.
     pub mean_residual: [Vec<f64>; 2],
-    /// B_t
+    /// B_t as the sum of two numbers.
     pub mean_value: [Vec<f64>; 2],
     /// What a trajectory of weight 1 owes to the steps after its end, by estimator and length.
     owed: Vec<(Estimator, Vec<Scaled>)>,
-    /// How ψ_j of `magic` is put together.
+    /// The tables from which ψ_j of `magic` is made.
     pub segments: Segments,
-    /// n / Σ ρ_{1:H} and θ of `wis`
+    /// n / Σ ρ_{1:H} and θ of `wis`.
     pub wis: (Scaled, Scaled),
 }
 
 impl Tables {
-    /// The tables of a pass; without normalisers those of the first.
+    /// Makes the tables of a pass. Without normalisers they are those of the first pass.
     pub fn new(plan: &Plan, normalisers: Option<Normalisers>) -> Self {
         let horizon = normalisers.as_ref().map(|n| n.horizon).or(plan.horizon);
         let (baseline, reach) = (plan.baseline.zip(horizon), normalisers.as_ref().map(Normalisers::longest));
@@ -289,7 +291,7 @@ impl Tables {
         }
     }
 
-    /// Makes sure that γ^{t−1} is there for `blocks` blocks of steps.
+    /// Extends γ^{t−1} to at least `blocks` blocks of steps.
     pub fn grow(&mut self, discount: f64, blocks: usize) {
         if self.discount.len() < blocks * LANES {
             self.discount = StepTable::discounts(discount, (2 * blocks * LANES).max(128));
@@ -298,7 +300,7 @@ impl Tables {
 }
 
 impl PolicyTables {
-    /// Means are let go as soon as they have been read, so that the tables take their place.
+    /// Makes the tables, and frees each mean as soon as it has been read, so that memory does not grow.
     fn new(plan: &Plan, policy: &Policy, means: Option<WeightedMeans>, wis: Option<(Scaled, Scaled)>) -> Self {
         let mut tables = Self { wis: wis.unwrap_or_default(), ..Self::default() };
         let Some(mut means) = means else { return tables };
@@ -315,7 +317,7 @@ impl PolicyTables {
         tables
     }
 
-    /// The tables that are one estimator's own.
+    /// Adds the tables that only one estimator reads.
     fn add(&mut self, estimator: Estimator, means: &WeightedMeans) {
         let owed = estimator.owed(means, &self.over);
         if !owed.is_empty() {
@@ -326,7 +328,7 @@ impl PolicyTables {
         }
     }
 
-    /// What a trajectory of weight 1 owes to the steps after its end, by its length; empty where it owes nothing.
+    /// Returns what a trajectory of weight 1 owes to the steps after its end, by its length. Empty if it owes nothing.
     #[inline]
     pub fn owed(&self, estimator: Estimator) -> &[Scaled] {
         let own = self.owed.iter().find(|(other, _)| *other == estimator);
@@ -334,7 +336,7 @@ impl PolicyTables {
     }
 }
 
-/// Σ_{t > T} term(t) for T = 0, …, steps, with `term` taking t−1.
+/// Returns Σ_{t > T} of the terms for T = 0, …, steps, where `term` takes t−1.
 pub fn suffix_sums(steps: usize, term: impl Fn(usize) -> Scaled) -> Vec<Scaled> {
     let mut sums = vec![Scaled::ZERO; steps + 1];
     for t in (0..steps).rev() {
@@ -343,7 +345,7 @@ pub fn suffix_sums(steps: usize, term: impl Fn(usize) -> Scaled) -> Vec<Scaled> 
     sums
 }
 
-/// Both parts of some means, by whole blocks of steps; nothing where there are none.
+/// Returns both parts of some means, with zeros up to a whole block of steps. Empty if there are no means.
 fn padded(means: Vec<Mean>, steps: usize) -> [Vec<f64>; 2] {
     let len = if means.is_empty() { 0 } else { steps.next_multiple_of(LANES) };
     [0, 1].map(|part| {

@@ -1,4 +1,4 @@
-//! From the sums of a whole log to estimates and standard errors.
+//! The outcome of an evaluation: estimates, standard errors and diagnostics, made from the sums of a whole log.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,12 +11,12 @@ use crate::pass::accumulators::{Accumulators, PolicySums};
 use crate::pass::normalisers::Normalisers;
 use crate::pass::plan::{Pass, Plan, Work};
 
-/// A number that f64 may not hold.
+/// A number that may be out of the range of f64.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Number {
-    /// The nearest f64, where there is one.
+    /// The nearest f64, or None if the number is out of range.
     pub value: Option<f64>,
-    /// log10 of its magnitude, where there is none.
+    /// The log10 of its magnitude, if it is out of range.
     pub log10: Option<f64>,
 }
 
@@ -28,7 +28,7 @@ impl From<Scaled> for Number {
 }
 
 impl Number {
-    /// True for what is no number at all, such as the root of a negative one: sums of a log never lead to it.
+    /// Returns true for NaN, such as the root of a negative number. The sums of a real log never lead to it.
     pub fn is_nan(&self) -> bool {
         self.value.is_none() && self.log10.is_none_or(f64::is_nan)
     }
@@ -37,23 +37,24 @@ impl Number {
 /// One estimate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Index of the policy.
+    /// The index of the policy.
     pub policy: usize,
-    /// Which estimator.
+    /// The estimator.
     pub estimator: Estimator,
-    /// Its value.
+    /// The value.
     pub value: Number,
-    /// Its standard error; None for a single trajectory.
+    /// The standard error, or None if it is not known, as for a single trajectory.
     pub std_error: Option<Number>,
-    /// The least and the largest value of a trajectory, of a mean of such values; infinite where f64 does not reach.
+    /// The least and the largest value of a trajectory, if the estimate is the mean of such values. A value out of the
+    /// range of f64 is infinite.
     pub extremes: Option<(f64, f64)>,
-    /// The largest share of one trajectory in its variance, where that is known.
+    /// The largest share of one trajectory in the variance, if that is known.
     pub concentration: Option<f64>,
-    /// The skewness of what the trajectories add to it, where that is known.
+    /// The skewness of what the trajectories add to the estimate, if that is known.
     pub skewness: Option<f64>,
-    /// Its difference from the value of the behaviour policy, on request.
+    /// The difference from the value of the behaviour policy, if the plan asks for it.
     pub difference: Option<Difference>,
-    /// Of `magic`: the numbers of steps after which the model goes on, and their shares.
+    /// For `magic`, the numbers of steps after which the model takes over, with their shares.
     pub blend: Option<Vec<(usize, f64)>>,
 }
 
@@ -66,16 +67,18 @@ pub struct Estimate {
 pub struct Difference {
     /// Δ
     pub value: Number,
-    /// None for a single trajectory.
+    /// SE, or None for a single trajectory.
     pub std_error: Option<Number>,
-    /// The least and the largest d_i, of a mean of values of trajectories; infinite where f64 does not reach.
+    /// The least and the largest d_i, if the estimate is a mean of values of trajectories. A value out of the range of
+    /// f64 is infinite.
     pub extremes: Option<(f64, f64)>,
-    /// The largest share of one trajectory in its variance.
+    /// The largest share of one trajectory in the variance.
     pub concentration: Option<f64>,
 }
 
 impl Difference {
-    /// Of the moments of paired values; that of a ratio of sums is counted from its own value and the mean return.
+    /// Makes the difference from the moments of paired values. For a weighted estimator Δ is its value less the mean
+    /// return.
     fn new(about: &About, value: Scaled, paired: &Moments, n: u64, mean_return: Option<Scaled>) -> Option<Self> {
         let mean = if about.weighted { value - mean_return? } else { paired.mean(n) };
         Some(Self {
@@ -87,46 +90,46 @@ impl Difference {
     }
 }
 
-/// What is known of a policy's weights.
+/// The effective sample size and other numbers that describe a policy's weights.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Weights {
     /// (Σ ρ_{1:H})² / Σ ρ_{1:H}²
     pub ess: f64,
-    /// Largest share of one trajectory in Σ ρ_{1:H}.
+    /// The largest share of one trajectory in Σ ρ_{1:H}.
     pub largest_share: f64,
-    /// Mean of ρ_{1:H}, 1 in expectation.
+    /// The mean of ρ_{1:H}, which is 1 in expectation.
     pub mean: f64,
-    /// First step at which every weight is zero.
+    /// The first step at which every weight is zero, if there is one.
     pub dead_from: Option<u64>,
-    /// Whether they can be trusted, on request.
+    /// The diagnostics that tell whether the weights can be trusted, if the plan asks for them.
     pub diagnosis: Option<Diagnosis>,
 }
 
-/// All that an evaluation found.
+/// The numbers that an evaluation found.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// n
     pub episodes: u64,
-    /// Rows.
+    /// The number of rows.
     pub steps: u64,
     /// H
     pub horizon: u64,
-    /// Number of trajectories by length.
+    /// The lengths of trajectories, each with the number of trajectories that have it.
     pub lengths: Vec<(u64, u64)>,
-    /// In the plan's order.
+    /// The estimates, in the plan's order.
     pub estimates: Vec<Estimate>,
-    /// Of each policy.
+    /// The weights of each policy.
     pub weights: Vec<Weights>,
 }
 
-/// What a pass has done for a policy.
+/// The work of a pass for one policy, and the sums that it found.
 struct Done<'a> {
     work: Vec<Work>,
     sums: &'a PolicySums,
 }
 
 impl<'a> Done<'a> {
-    /// The moments of an estimator's values, and of their differences from the returns where these were asked for.
+    /// Returns the moments of an estimator's values, and those of their differences from the returns if there are any.
     fn of(&self, estimator: Estimator) -> Option<(&'a Moments, Option<&'a Moments>)> {
         let index = self.work.iter().position(|work| work.estimator == estimator)?;
         Some((&self.sums.moments[index], self.sums.paired.get(index)))
@@ -134,8 +137,8 @@ impl<'a> Done<'a> {
 }
 
 impl Outcome {
-    /// From the sums of the first pass, what they tell of the weights of each policy, the normalisers, and the sums of
-    /// the second pass where there was one.
+    /// Makes the outcome from the sums of the first pass, the diagnostics of each policy's weights, the normalisers,
+    /// and the sums of the second pass if there was one.
     pub fn new(
         plan: &Plan,
         first: &Accumulators,
@@ -200,7 +203,7 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// True where something is no number: then the sums cannot be those of a log.
+    /// Returns true if some number is NaN, which means that the sums cannot be those of a log.
     pub fn has_nan(&self) -> bool {
         let of_estimate = |estimate: &Estimate| {
             let difference = estimate.difference.as_ref();

@@ -1,4 +1,4 @@
-//! What one evaluation computes: the columns, the target policies and the estimators of each.
+//! The plan of an evaluation: the columns, the target policies and the estimators of each.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct Slot {
     pub check: Check,
 }
 
-/// Where ρ_t comes from; numbers are indices of slots.
+/// The source of ρ_t. Columns are given by the indices of their slots.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ratio {
@@ -34,35 +34,35 @@ pub enum Ratio {
         /// ρ_t
         ratio: usize,
     },
-    /// (1−α) ρ_t + α with the ratio of an earlier policy: the mixture of that policy with the behaviour policy.
+    /// (1−α) ρ_t + α with ρ_t of an earlier policy, for the mixture of that policy with the behaviour policy.
     Mixture {
-        /// Index of that policy.
+        /// The index of the earlier policy.
         of: usize,
-        /// Share of the behaviour policy.
+        /// α, the share of the behaviour policy.
         alpha: f64,
     },
 }
 
-/// A target policy: its columns and what to estimate of it.
+/// A policy with its columns and estimators.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Policy {
-    /// Its name.
+    /// The name of the policy.
     pub name: String,
-    /// ρ_t
+    /// The source of ρ_t.
     pub ratio: Ratio,
-    /// Slot of Q̂(s_t, a_t)
+    /// The slot of Q̂(s_t, a_t).
     pub q_hat: Option<usize>,
-    /// Slot of V̂(s_t)
+    /// The slot of V̂(s_t).
     pub v_hat: Option<usize>,
-    /// Slot of R̂(s_t, a_t)
+    /// The slot of R̂(s_t, a_t).
     pub r_hat: Option<usize>,
-    /// Slot of P̂/P
+    /// The slot of P̂/P.
     pub transition_ratio: Option<usize>,
-    /// What to estimate.
+    /// The estimators to compute.
     pub estimators: Vec<Estimator>,
 }
 
-/// One evaluation. Policy 0 is the behaviour policy, whose return the others use.
+/// The plan of one evaluation. Policy 0 is the behaviour policy, whose returns the other policies use.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
     /// γ
@@ -71,53 +71,53 @@ pub struct Plan {
     pub horizon: Option<u64>,
     /// The constant of `dr-bsl`.
     pub baseline: Option<f64>,
-    /// Columns to read.
+    /// The columns to read.
     pub slots: Vec<Slot>,
-    /// Slot of r_t
+    /// The slot of r_t.
     pub reward: usize,
-    /// The behaviour policy, then the targets.
+    /// The behaviour policy, followed by the target policies.
     pub policies: Vec<Policy>,
     /// The column that says that a trajectory has ended.
     pub terminal: Option<String>,
     /// The column that says that a trajectory was cut off.
     pub truncated: Option<String>,
-    /// Take truncated trajectories as ended, instead of refusing them.
+    /// True to take truncated trajectories as ended instead of refusing them.
     pub truncated_as_terminal: bool,
-    /// How many problems to keep.
+    /// The number of problems to report.
     pub problem_limit: usize,
-    /// Look for problems only.
+    /// True to look for problems and compute nothing.
     pub check_only: bool,
-    /// Keep what tells whether weights can be trusted.
+    /// True to keep the sums for the diagnostics of the weights.
     pub diagnostics: bool,
-    /// Compare each policy with the behaviour policy, trajectory by trajectory.
+    /// True to compare each policy with the behaviour policy, trajectory by trajectory.
     pub paired: bool,
-    /// Episodes that are known to cross files; see `scan::pieces`.
+    /// The episodes that are known to cross files, which [`crate::log::scan`] puts together.
     #[serde(default)]
     pub crossing: Vec<Id>,
-    /// The first step of every episode, where an earlier reading has found it.
+    /// The number of the first step of every episode, if an earlier reading has found it.
     #[serde(default)]
     pub first_step: Option<i64>,
-    /// Bytes that may be taken, None for any number.
+    /// The limit of memory in bytes, or None for no limit.
     #[serde(default)]
     pub memory: Option<u64>,
 }
 
-/// How often the log has been read before.
+/// One reading of the log, with what it computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pass {
-    /// Sums over trajectories, and over each step.
+    /// The first pass, which finds sums over trajectories and per step.
     First,
-    /// What needs the normalisers, or the horizon, of the first.
+    /// The second pass, for what needs the normalisers or the horizon that the first pass found.
     Second,
-    /// Per-trajectory values whose mean is the estimate.
+    /// A pass that keeps the values of trajectories, whose mean is the estimate.
     Values,
-    /// Per-trajectory values whose spread is the standard error: those of `Values` for means, otherwise influence values.
+    /// A pass that keeps influence values, whose spread gives the standard error. For means they are the values.
     Influence,
 }
 
 impl Pass {
-    /// How it is called in a message.
+    /// Returns the name of the pass in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::First => "first",
@@ -127,39 +127,39 @@ impl Pass {
         }
     }
 
-    /// True where the pass keeps a value of every trajectory instead of sums.
+    /// Returns true if the pass keeps a value of every trajectory instead of sums.
     pub fn keeps_values(self) -> bool {
         matches!(self, Self::Values | Self::Influence)
     }
 
-    /// True where the values of weighted estimators are their influence values.
+    /// Returns true if the values of weighted estimators are their influence values.
     pub fn is_influence(self) -> bool {
         matches!(self, Self::Second | Self::Influence)
     }
 }
 
-/// What a pass computes of one estimator, trajectory by trajectory.
+/// The work of a pass for one estimator and each trajectory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
-    /// Of which estimator.
+    /// The estimator.
     pub estimator: Estimator,
-    /// True where a trajectory has a value, or an influence value: of all but blends.
+    /// True if a trajectory has a value or an influence value, which holds for all estimators but blends.
     pub has_values: bool,
 }
 
 impl Work {
-    /// Of an estimator.
+    /// Makes the work for an estimator.
     pub fn new(estimator: Estimator) -> Self {
         Self { estimator, has_values: !estimator.about().is_blend() }
     }
 
-    /// How many running sums of a trajectory it takes, eight lanes each.
+    /// Returns the number of running sums that are kept of a trajectory. Each has eight lanes.
     #[inline(always)]
     pub fn lanes(&self) -> usize {
         self.estimator.sums()
     }
 
-    /// Where in some work an estimator with a control variate is, and what is left of it without: the first such pair.
+    /// Returns the indices of the first estimator with a control variate, and of the estimator that remains without it.
     pub fn control(work: &[Self]) -> Option<(usize, usize)> {
         let place = |estimator| work.iter().position(|other| other.estimator == estimator);
         let pair = |(index, own): (usize, &Self)| Some((index, place(own.estimator.about().without_control?)?));
@@ -168,17 +168,18 @@ impl Work {
 }
 
 impl Plan {
-    /// True where the first pass cannot give every value and standard error.
+    /// Returns true if the first pass cannot give every value and standard error.
     pub fn needs_second_pass(&self) -> bool {
         self.policies.iter().any(|policy| !self.work(policy, Pass::Second).is_empty())
     }
 
-    /// What a pass computes for each trajectory of a policy.
+    /// Returns what a pass computes for each trajectory of a policy.
     pub fn work(&self, policy: &Policy, pass: Pass) -> Vec<Work> {
         let busy = |estimator: &Estimator| self.works_in(pass, estimator.about());
         let mut estimators: Vec<Estimator> = policy.estimators.iter().copied().filter(busy).collect();
         if self.watches(policy, pass) {
-            // What is left of an estimator without its control variate tells the control variate.
+            // The difference of an estimator and the one that remains without its control variate is the control
+            // variate.
             let bases: Vec<Estimator> = estimators.iter().filter_map(|e| e.about().without_control).collect();
             for base in bases {
                 if !estimators.contains(&base) {
@@ -189,7 +190,7 @@ impl Plan {
         estimators.into_iter().map(Work::new).collect()
     }
 
-    /// True where an estimator has something to do in a pass.
+    /// Returns true if an estimator has something to do in a pass.
     fn works_in(&self, pass: Pass, about: &About) -> bool {
         match pass {
             Pass::First => about.passes == 1 && !(about.needs_baseline && self.horizon.is_none()),
@@ -199,27 +200,27 @@ impl Plan {
         }
     }
 
-    /// True where an estimator of a target policy needs the second pass: for its values, for its standard error, or for
-    /// the influence values that diagnostics and differences are made of.
+    /// Returns true if an estimator of a target policy needs the second pass for its values, for its standard error, or
+    /// for the influence values from which diagnostics and differences are computed.
     fn works_again(&self, about: &About) -> bool {
         about.passes == 2
             || about.needs_baseline && self.horizon.is_none()
             || about.weighted && (self.diagnostics || self.paired)
     }
 
-    /// True where the second pass needs the returns of trajectories too.
+    /// Returns true if the second pass needs the returns of trajectories too.
     fn needs_returns_again(&self) -> bool {
         let estimators = self.policies.iter().flat_map(|policy| &policy.estimators).map(|estimator| estimator.about());
         let reads = |about: &About| (about.weights_returns || self.paired) && !about.is_blend();
         estimators.filter(|about| reads(about)).any(|about| self.works_again(about))
     }
 
-    /// True where a pass keeps what tells whether a policy's weights can be trusted.
+    /// Returns true if a pass keeps the sums for the diagnostics of a policy's weights.
     pub fn watches(&self, policy: &Policy, pass: Pass) -> bool {
         self.diagnostics && pass == Pass::First && policy.ratio != Ratio::One && !policy.estimators.is_empty()
     }
 
-    /// The sums over trajectories for each step that the first pass keeps.
+    /// Returns the kinds of sums per step that a pass keeps.
     pub fn step_sums(&self, policy: &Policy, pass: Pass) -> Vec<StepSum> {
         let watches = self.watches(policy, pass);
         let wanted = |sum: &StepSum| match sum {
@@ -233,17 +234,17 @@ impl Plan {
 }
 
 impl Policy {
-    /// True where an estimator of the policy needs a sum for each step.
+    /// Returns true if an estimator of the policy needs this sum per step.
     pub fn sums_by_step(&self, sum: StepSum) -> bool {
         self.estimators.iter().any(|estimator| estimator.about().step_sums.contains(&sum))
     }
 
-    /// True where the weights of each step are normalised.
+    /// Returns true if an estimator normalises the weights of each step.
     pub fn normalises_steps(&self) -> bool {
         self.estimators.iter().any(|estimator| estimator.about().sums_by_step())
     }
 
-    /// True where the weights of whole trajectories are normalised.
+    /// Returns true if an estimator normalises the weights of whole trajectories.
     pub fn normalises_returns(&self) -> bool {
         let normalises = |about: &About| about.weighted && about.weights_returns;
         self.estimators.iter().any(|estimator| normalises(estimator.about()))

@@ -1,23 +1,23 @@
-//! Where ρ_t comes from, eight rows at a time:
+//! The sources of ρ_t, which is computed for eight rows at a time: probabilities, a logged column, or a mixture.
 //!
-//!     ρ_t = π1(a_t|s_t) / π0(a_t|s_t),    or as logged,    or (1−α) ρ_t + α of a mixture
+//!     ρ_t = π1(a_t|s_t) / π0(a_t|s_t),    or as logged,    or (1−α) ρ_t + α
 
 use crate::number::block::{Block, Eight, Real};
 
 /// The ratios of consecutive blocks.
 pub trait Ratios {
-    /// Number of blocks.
+    /// Returns the number of blocks.
     fn blocks(&self) -> usize;
 
-    /// ρ_t of block b.
+    /// Returns ρ_t of block b.
     fn block(&self, b: usize) -> Block<f64>;
 }
 
-/// π1 / π0.
+/// The quotients π1 / π0.
 pub struct Quotients<'a> {
     /// π0(a_t|s_t)
     pub behavior: &'a [Eight],
-    /// π1(a_t|s_t), as many
+    /// π1(a_t|s_t)
     pub target: &'a [Eight],
 }
 
@@ -34,7 +34,7 @@ impl Ratios for Quotients<'_> {
     }
 }
 
-/// Ratios that are there.
+/// Ratios that were logged or computed before.
 impl Ratios for &[Eight] {
     #[inline(always)]
     fn blocks(&self) -> usize {
@@ -51,7 +51,7 @@ impl Ratios for &[Eight] {
 pub struct Mixed<'a> {
     /// ρ_t of the policy that is mixed with the behaviour policy.
     pub base: &'a [Eight],
-    /// Share of the behaviour policy.
+    /// The share of the behaviour policy.
     pub alpha: f64,
 }
 
@@ -67,7 +67,7 @@ impl Ratios for Mixed<'_> {
     }
 }
 
-/// (1−α) ρ_t + α: the ratio of the mixture (1−α) π1 + α π0, whose second part has the ratio 1.
+/// Returns (1−α) ρ_t + α, the ratio of the mixture (1−α) π1 + α π0, whose second part has the ratio 1.
 #[inline(always)]
 pub fn mixed<T: Real>(rho: Block<T>, alpha: f64) -> Block<T> {
     Block::splat(1.0 - alpha) * rho + Block::splat(alpha)

@@ -1,4 +1,5 @@
-//! Where a state belongs: a state is only of use to the plan, the pass and the log that it was made for.
+//! The stamp and the extents of a state, by which it is accepted only for the plan, the pass and the rows of the log
+//! that it was made for.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,36 +8,36 @@ use crate::pass::plan::Pass;
 /// Rows of a log that were read together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
-    /// Index of the file, frame or stream.
+    /// The index of the file, frame or stream.
     pub source: u32,
-    /// Fingerprint of the file, or the token of a log that has none.
+    /// The fingerprint of the file, or the token of a log that has none.
     pub log: u64,
-    /// The first row, from 0.
+    /// The first row, counted from 0.
     pub row: u64,
-    /// How many.
+    /// The number of rows.
     pub rows: u64,
 }
 
-/// What a state was made for.
+/// The version, plan, pass and normalisers that a state was made for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
-    /// Version of this crate.
+    /// The version of this crate.
     pub version: String,
-    /// Fingerprint of the plan as it was written.
+    /// The fingerprint of the plan.
     pub plan: u64,
-    /// Which pass.
+    /// The pass.
     pub pass: Pass,
-    /// Fingerprint of the normalisers that the pass read, if any.
+    /// The fingerprint of the normalisers that the pass read, if any.
     pub normalisers: Option<u64>,
 }
 
 impl Stamp {
-    /// Of states that are made here, for a plan and normalisers with these fingerprints.
+    /// Makes the stamp of this version for a plan and normalisers with these fingerprints.
     pub fn new(plan: u64, pass: Pass, normalisers: Option<u64>) -> Self {
         Self { version: env!("CARGO_PKG_VERSION").to_owned(), plan, pass, normalisers }
     }
 
-    /// Says what a state with another stamp belongs to.
+    /// Returns an error that says what differs if another stamp is not the same.
     pub fn check(&self, other: &Self) -> Result<(), String> {
         if self.version != other.version {
             return Err(format!("it was made by version {}, and this is version {}", other.version, self.version));

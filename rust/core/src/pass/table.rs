@@ -1,4 +1,5 @@
-//! A number for each step that all trajectories share, such as γ^{t−1}: eight at a time, with a power of two a block.
+//! Tables with one number per step that all trajectories share, such as γ^{t−1}. They are kept in blocks of eight with
+//! a power of two per block.
 
 use std::collections::BTreeMap;
 
@@ -6,42 +7,42 @@ use crate::number::block::{Block, Eight, LANES};
 use crate::number::magnitude::{PLAIN, SPREAD};
 use crate::number::scaled::Scaled;
 
-/// How the entries of a block of steps are stored.
+/// The form in which the entries of a block of steps are stored.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Form {
-    /// Power of two of the block; 0 for ordinary magnitudes.
+    /// The power of two of the block, which is 0 for ordinary magnitudes.
     exponent: i64,
-    /// False where the entries are too unequal for one exponent.
+    /// False if the entries of a block are too unequal for one exponent.
     tame: bool,
 }
 
 /// Consecutive blocks that share an exponent.
 pub struct Stretch<'a> {
-    /// Entries / 2^exponent.
+    /// The entries divided by 2^exponent.
     pub values: &'a [Eight],
-    /// Their power of two.
+    /// The power of two of the entries.
     pub exponent: i64,
-    /// False where the entries are too unequal for one exponent.
+    /// False if the entries of a block are too unequal for one exponent.
     pub tame: bool,
 }
 
-/// A table over steps t = 1, 2, …; zero after its end.
+/// A table over steps t = 1, 2, … that is zero after its end.
 #[derive(Clone, Debug, Default)]
 pub struct StepTable {
     values: Vec<Eight>,
     forms: Vec<Form>,
-    /// Of each block, the first one after it that is stored otherwise.
+    /// For each block, the first one after it that has another form.
     ends: Vec<usize>,
-    /// The entries of the blocks that one exponent does not serve.
+    /// The entries of the blocks that are too unequal for one exponent.
     unequal: BTreeMap<usize, [Scaled; LANES]>,
     len: usize,
 }
 
 impl StepTable {
-    /// Bytes that a step takes.
+    /// The number of bytes per step.
     pub const BYTES: u64 = ((size_of::<Eight>() + size_of::<Form>() + size_of::<usize>()) / LANES) as u64;
 
-    /// The table of the given entries.
+    /// Makes a table of the given entries.
     pub fn new(entries: impl ExactSizeIterator<Item = Scaled>) -> Self {
         let (len, mut entries) = (entries.len(), entries);
         let blocks = len.div_ceil(LANES);
@@ -63,7 +64,8 @@ impl StepTable {
         table
     }
 
-    /// γ^{t−1} for t = 1, …, steps. Each power is rounded once: products carry twice the digits.
+    /// Makes the table of γ^{t−1} for t = 1, …, steps. Each power is rounded only once, since products are computed
+    /// with twice the digits.
     pub fn discounts(discount: f64, steps: usize) -> Self {
         let (mut power, mut error) = (Scaled::ONE, Scaled::ZERO);
         let gamma = Scaled::from(discount);
@@ -77,29 +79,29 @@ impl StepTable {
         }))
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True if there is no entry.
+    /// Returns true if there is no entry.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The entries from block b on, `count` blocks at most; block b starts with step 8b+1.
+    /// Returns the entries of at most `count` blocks from block b on, which starts with step 8b+1.
     #[inline(always)]
     pub fn stretch(&self, b: usize, count: usize) -> Stretch<'_> {
         let Form { exponent, tame } = self.forms[b];
         Stretch { values: &self.values[b..self.ends[b].min(b + count)], exponent, tame }
     }
 
-    /// The same as wide floats.
+    /// Returns the entries of block b as wide floats.
     pub fn scaled_block(&self, b: usize) -> Block<Scaled> {
         Block(std::array::from_fn(|j| self.get(b * LANES + j)))
     }
 
-    /// The entry with index t−1.
+    /// Returns the entry of step t, where `index` is t−1.
     pub fn get(&self, index: usize) -> Scaled {
         let (b, j) = (index / LANES, index % LANES);
         match (self.forms.get(b), self.unequal.get(&b)) {
@@ -145,7 +147,8 @@ mod tests {
                         assert_eq!(table.scaled_block(b).0[j], entry);
                         assert!(!tame || Scaled::new(x, exponent) == entry, "{discount}, step {}", b * LANES + j);
                     }
-                    // Plain while all is of ordinary magnitude; one exponent only where it serves all eight.
+                    // The exponent is 0 while magnitudes are ordinary, and one exponent is used only if it fits all
+                    // eight.
                     let (first, last) = (table.get(b * LANES), table.get(b * LANES + 7));
                     let spread = if last.is_zero() { 0 } else { first.exponent() - last.exponent() };
                     assert_eq!(tame, first.is_zero() || spread <= SPREAD);

@@ -1,4 +1,4 @@
-//! Cumulative importance ratios ρ_{1:t} = Π_{t' ≤ t} ρ_{t'} of one trajectory, kept scaled.
+//! The cumulative importance ratios ρ_{1:t} = Π_{t' ≤ t} ρ_{t'} of one trajectory, as f64 times a power of two.
 
 use pulp::Simd;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::number::prefix::cumulative_product;
 use crate::number::scaled::{EXPONENT_LIMIT, Scaled, exp2};
 use crate::pass::ratios::Ratios;
 
-/// ρ_{1:t} up to the last whole block.
+/// The product ρ_{1:t} of the blocks so far, which is carried to the next block.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(try_from = "(f64, i64)")]
 pub struct Carry {
@@ -23,7 +23,7 @@ impl Default for Carry {
     }
 }
 
-/// From a state, where it is a product of ratios.
+/// Accepts the numbers of a decoded state if they can be a product of ratios.
 impl TryFrom<(f64, i64)> for Carry {
     type Error = &'static str;
     fn try_from((mantissa, exponent): (f64, i64)) -> Result<Self, Self::Error> {
@@ -34,24 +34,24 @@ impl TryFrom<(f64, i64)> for Carry {
 }
 
 impl Carry {
-    /// The product so far.
+    /// Returns the product so far.
     pub fn value(self) -> Scaled {
         Scaled::new(self.mantissa, self.exponent)
     }
 
-    /// The power of two that `cumulate` leaves out.
+    /// Returns the power of two by which `cumulate` divides.
     pub fn exponent(self) -> i64 {
         self.exponent
     }
 
-    /// True once a ratio was zero.
+    /// Returns true once a ratio was zero.
     pub fn is_zero(self) -> bool {
         self.mantissa == 0.0
     }
 
-    /// Writes ρ_{1:t} / 2^exponent to `out`, the value before the first step in front. Stops after the block in which the
-    /// product left its range, or before one whose ratios are extreme; returns the number of blocks done. Of the ratios
-    /// `steps` exist, and the product is that of these.
+    /// Writes ρ_{1:t} / 2^exponent to `out`, preceded by the value before the first step, and returns the number of
+    /// blocks done. Stops after the block in which the product leaves its range, or before one whose ratios are
+    /// extreme. The product that is carried on has only the first `steps` ratios; the rest is padding.
     #[inline(always)]
     pub fn cumulate<S: Simd>(&mut self, simd: S, rho: &impl Ratios, steps: usize, out: &mut Weights) -> usize {
         let blocks = rho.blocks();
@@ -63,7 +63,7 @@ impl Carry {
             let rho = rho.block(b);
             let products = cumulative_product(simd, rho);
             let all = products * Block::splat(carry);
-            // One product from block to block: the loop waits for nothing else.
+            // This product is the only dependency between one block and the next.
             let next = products.0[LANES - 1] * carry;
             if ordinary(all) {
                 (*c, carry, done) = (all.0, next, b + 1);
@@ -83,7 +83,8 @@ impl Carry {
         done
     }
 
-    /// The same for one block of any ratios, not scaled, of which the first `steps` exist.
+    /// Returns ρ_{1:t} of one block of ratios of any magnitude, preceded by the value before it. Ratios after the first
+    /// `steps` are padding.
     pub fn cumulate_scaled(&mut self, rho: Block<Scaled>, steps: usize) -> [Scaled; LANES + 1] {
         let start = self.value();
         let c = rho.cumulative_product(Scaled::ONE) * Block([start; LANES]);
@@ -91,14 +92,14 @@ impl Carry {
         std::array::from_fn(|j| if j == 0 { start } else { c.0[j - 1] })
     }
 
-    /// Keeps exponent 0 for ordinary magnitudes: then tables and sums need no scaling.
+    /// Sets the product. Its exponent is 0 for ordinary magnitudes, so that tables and sums need no scaling.
     fn set(&mut self, c: Scaled) {
         let exponent = if c.is_zero() || c.exponent().abs() <= PLAIN { 0 } else { c.exponent() };
         *self = Self { mantissa: c.relative_to(exponent), exponent };
     }
 }
 
-/// Room for the ρ_{1:t} of a piece of a trajectory, the one before its first step in front.
+/// Memory for ρ_{1:t} of a piece of a trajectory, preceded by the value before its first step.
 #[derive(Clone, Debug, Default)]
 pub struct Weights {
     values: Vec<f64>,
@@ -106,13 +107,13 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// The weights of so many blocks.
+    /// Returns the weights of this number of blocks.
     #[inline(always)]
     pub fn get(&self, blocks: usize) -> &[f64] {
         &self.values[self.front..][..=blocks * LANES]
     }
 
-    /// Room for so many blocks, each on a cache line of its own.
+    /// Returns memory for this number of blocks, in which each block has a cache line of its own.
     #[inline(always)]
     pub fn room(&mut self, blocks: usize) -> &mut [f64] {
         if self.values.len() < (blocks + 2) * LANES {
@@ -128,15 +129,16 @@ fn in_range(carry: f64) -> bool {
     (exp2(-PLAIN)..=exp2(PLAIN)).contains(&carry) || carry == 0.0
 }
 
-/// True where all products are in range and none is zero. Then so is every product of ratios of the block, being the quotient
-/// of two of these, and none was rounded out of f64. Floats above zero are ordered as their bits are.
+/// Returns true if all products are in range and none is zero. Every product of ratios of the block is then a quotient
+/// of two of these, so none left the range of f64. The comparison of bits works because positive floats are ordered as
+/// their bits are.
 #[inline(always)]
 fn ordinary(c: Block<f64>) -> bool {
     let (low, high) = (exp2(-PLAIN).to_bits(), exp2(PLAIN).to_bits());
     c.0.iter().fold(true, |ordinary, c| ordinary & (c.to_bits().wrapping_sub(low) <= high - low))
 }
 
-/// True where no product of these ratios leaves f64.
+/// Returns true if no product of these ratios can leave the range of f64.
 #[inline(always)]
 fn tame(rho: Block<f64>) -> bool {
     rho.0.iter().fold(true, |tame, &r| tame & ((r == 0.0) | (exp2(-RATIO)..=exp2(RATIO)).contains(&r)))

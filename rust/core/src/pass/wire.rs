@@ -1,10 +1,10 @@
-//! The form in which states travel between processes: a name, a version, a checksum, the content.
+//! The form in which a state is sent to another process: a name, a version, a checksum and the content.
 //!
 //!     "offpol" 00 04 | crc32 of the rest | stamp | state        (postcard)
 //!
-//! Decoding runs no code and trusts no length: what does not fit is an error. The checksum finds accidents on the way and the
-//! stamp finds states that belong elsewhere; [`crate::pass::fit`] then sees to it that the parts of a state fit together. None of
-//! these is a signature: whoever can write states, and wants to, can make one with other numbers in it.
+//! Decoding runs no code and trusts no length; bytes that do not fit are an error. The checksum finds accidental
+//! damage, the stamp finds states of another plan or pass, and [`crate::pass::fit`] checks that the parts of a state
+//! are consistent. None of these is a signature: whoever can write states can forge one with other numbers in it.
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -13,7 +13,7 @@ use crate::pass::stamp::Stamp;
 const MAGIC: &[u8; 7] = b"offpol\x00";
 const VERSION: u8 = 4;
 
-/// Why bytes are not a state that can be used here.
+/// The reason why bytes are not a state that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotAState(pub String);
 
@@ -39,7 +39,7 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, NotAState> {
     whole(postcard::take_from_bytes(content(bytes)?))
 }
 
-/// Decodes a value that `encode` made of a stamp and the value, where the stamp is the one expected.
+/// Decodes a value that `encode` wrote after a stamp, and returns an error if the stamp is not the expected one.
 pub fn decode_stamped<T: DeserializeOwned>(bytes: &[u8], expected: &Stamp) -> Result<T, NotAState> {
     let (stamp, rest): (Stamp, &[u8]) = postcard::take_from_bytes(content(bytes)?).map_err(|_| undecodable())?;
     expected.check(&stamp).map_err(|why| NotAState(format!("the state belongs elsewhere: {why}")))?;

@@ -1,10 +1,12 @@
-//! Estimators by their definitions in plain f64: recursions from the end, and sums over a rectangle of episodes × steps.
+//! Estimators by their definitions in plain f64: recursions from the end, and sums over a rectangle of episodes ×
+//! steps.
 
 use offpolicy_core::estimators::Estimator::{self, *};
 
 use super::{BASELINE, Log, P, PI_0, PI_1, Q, R, R_HAT, Row, V};
 
-/// Value, standard error, and what both would be if nothing in them cancelled: rounding is measured by it.
+/// A value, its standard error, and the size that both would have if nothing in them cancelled, by which rounding is
+/// measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
     pub value: f64,
@@ -12,19 +14,19 @@ pub struct Expected {
     pub scale: f64,
 }
 
-/// ρ_t
+/// Returns ρ_t.
 fn rho(row: &Row) -> f64 {
     row[PI_1] / row[PI_0]
 }
 
-/// ρ_{1:t} for t = 0, 1, …, H; it stays after the end.
+/// Returns ρ_{1:t} for t = 0, 1, …, H. It stays constant after the end of the episode.
 fn cumulative(rows: &[Row], horizon: usize) -> Vec<f64> {
     let mut c = vec![1.0];
     (0..horizon).for_each(|t| c.push(c[t] * rows.get(t).map_or(1.0, rho)));
     c
 }
 
-/// A trajectory's value by the recursion that defines it.
+/// Computes a trajectory's value by the recursion that defines it.
 pub fn backward(rows: &[Row], estimator: Estimator, gamma: f64, horizon: usize) -> f64 {
     let (mut next, mut v_next) = (0.0, 0.0);
     for (t, row) in rows.iter().enumerate().rev() {
@@ -42,7 +44,7 @@ pub fn backward(rows: &[Row], estimator: Estimator, gamma: f64, horizon: usize) 
     next
 }
 
-/// The largest that the terms of a trajectory can be, all together.
+/// Bounds the sum of the magnitudes of a trajectory's terms.
 fn terms(rows: &[Row], gamma: f64, horizon: usize) -> f64 {
     let c = cumulative(rows, horizon);
     let term = |(t, row): (usize, &Row)| {
@@ -54,7 +56,7 @@ fn terms(rows: &[Row], gamma: f64, horizon: usize) -> f64 {
     rows.iter().enumerate().map(term).sum()
 }
 
-/// An average over trajectories.
+/// Computes an estimator that is a mean over trajectories.
 pub fn average(log: &Log, estimator: Estimator, gamma: f64) -> Expected {
     let (n, horizon) = (log.episodes.len() as f64, log.horizon());
     let values: Vec<f64> = log.episodes.iter().map(|rows| backward(rows, estimator, gamma, horizon)).collect();
@@ -64,11 +66,11 @@ pub fn average(log: &Log, estimator: Estimator, gamma: f64) -> Expected {
     Expected { value: mean, error: (variance / n).sqrt(), scale }
 }
 
-/// A weighted estimator: θ = Σ_k w_k Σ_i y_ki c_ki / Σ_i c_ki, ψ_i = Σ_k w_k c_ki (y_ki − mean_k) / D_k.
+/// Computes a weighted estimator: θ = Σ_k w_k Σ_i y_ki c_ki / Σ_i c_ki, ψ_i = Σ_k w_k c_ki (y_ki − mean_k) / D_k.
 pub fn weighted(log: &Log, estimator: Estimator, gamma: f64) -> Expected {
     let (n, horizon) = (log.episodes.len(), log.horizon());
     let c: Vec<Vec<f64>> = log.episodes.iter().map(|rows| cumulative(rows, horizon)).collect();
-    // For each ratio: its factor, and of each trajectory c and y.
+    // Each ratio has its factor w_k, and c and y of each trajectory.
     let mut ratios: Vec<(f64, Vec<(f64, f64)>)> = vec![];
     let at = |i: usize, t: usize, slot: usize| log.episodes[i].get(t).map_or(0.0, |row| row[slot]);
     let mut ratio = |factor: f64, weight: usize, y: &dyn Fn(usize) -> f64| {
@@ -102,7 +104,7 @@ pub fn weighted(log: &Log, estimator: Estimator, gamma: f64) -> Expected {
     Expected { value, error: (squares / (n as f64 * (n as f64 - 1.0))).sqrt(), scale }
 }
 
-/// Any estimator that has weights.
+/// Computes any estimator that has weights.
 pub fn by_definition(log: &Log, estimator: Estimator, gamma: f64) -> Expected {
     if matches!(estimator, Wis | StepWis | Wdr) {
         weighted(log, estimator, gamma)

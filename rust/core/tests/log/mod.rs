@@ -1,4 +1,4 @@
-//! Small logs, and their evaluation in any cut and bracketing, for the tests of properties.
+//! Small logs for the property tests, and their evaluation in any cut and any order of merging.
 
 pub mod definition;
 
@@ -16,7 +16,7 @@ use offpolicy_core::pass::plan::{Pass, Plan, Policy, Ratio, Slot};
 
 /// One logged step: r, π0, π1, Q̂, V̂, R̂, P̂/P.
 pub type Row = [f64; 7];
-/// Slots of a row.
+/// The slots of a row.
 pub const R: usize = 0;
 pub const PI_0: usize = 1;
 pub const PI_1: usize = 2;
@@ -24,7 +24,7 @@ pub const Q: usize = 3;
 pub const V: usize = 4;
 pub const R_HAT: usize = 5;
 pub const P: usize = 6;
-/// c of `dr-bsl`.
+/// The constant c of `dr-bsl`.
 pub const BASELINE: f64 = 0.5;
 
 /// Episodes of any lengths, in the order of the log, with their ids.
@@ -41,7 +41,7 @@ pub struct Reading {
     pub in_groups: bool,
 }
 
-/// How the units of a log are merged.
+/// The order in which the units of a log are merged.
 #[derive(Clone, Debug)]
 pub enum Tree {
     Unit(usize),
@@ -49,28 +49,28 @@ pub enum Tree {
 }
 
 impl Log {
-    /// Episodes 0, 1, 2, …
+    /// Makes a log of episodes 0, 1, 2, …
     pub fn new(episodes: Vec<Vec<Row>>) -> Self {
         Self { ids: (0..).take(episodes.len()).collect(), episodes }
     }
 
-    /// The same log with other rows.
+    /// Returns the same log with other rows.
     pub fn map(&self, change: impl Fn(usize, Row) -> Row) -> Self {
         let episode = |rows: &Vec<Row>| rows.iter().enumerate().map(|(t, &row)| change(t, row)).collect();
         Self { ids: self.ids.clone(), episodes: self.episodes.iter().map(episode).collect() }
     }
 
-    /// All rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.episodes.iter().map(Vec::len).sum()
     }
 
-    /// H
+    /// Returns H.
     pub fn horizon(&self) -> usize {
         self.episodes.iter().map(Vec::len).max().unwrap_or(0)
     }
 
-    /// Rows from..to as a unit of their own.
+    /// Reads the rows from..to as a unit of their own.
     fn unit(&self, scan: &mut Scan, join: &mut Join, from: usize, to: usize) {
         let all =
             self.ids.iter().zip(&self.episodes).flat_map(|(&id, rows)| (0..).zip(rows).map(move |(t, r)| (id, t, r)));
@@ -92,7 +92,7 @@ impl Log {
         scan.end_unit(join);
     }
 
-    /// One pass over the log cut before the rows `cuts`, its units merged as `tree` says.
+    /// Runs one pass over the log, which is cut before the rows `cuts` and whose units are merged as `tree` says.
     fn pass(&self, read: &Reading, pass: Pass, of: Option<&Normalisers>, cuts: &[usize], tree: &Tree) -> Partial {
         let tame = of.is_some_and(|normalisers| normalisers.tame);
         let scan = || {
@@ -119,7 +119,7 @@ impl Log {
         part.into_partial(join)
     }
 
-    /// All estimators of the policy of the columns, and of mixtures (1−α)π1 + απ0 for each α.
+    /// Computes all estimators of the policy of the columns, and of the mixtures (1−α)π1 + απ0 for each α.
     pub fn evaluate_in_parts(&self, discount: f64, alphas: &[f64], cuts: &[usize], tree: &Tree) -> Outcome {
         self.read(&Reading { plan: plan(discount, alphas), in_groups: true }, cuts, tree)
     }
@@ -135,7 +135,7 @@ impl Log {
         Outcome::new(plan, &first.sums, diagnoses, &normalisers, Some(&second.sums))
     }
 
-    /// The same in one part.
+    /// Computes all estimators from a log in one part.
     pub fn evaluate(&self, discount: f64) -> Outcome {
         self.evaluate_in_parts(discount, &[], &[], &Tree::Unit(0))
     }
@@ -186,18 +186,18 @@ pub fn plan(discount: f64, alphas: &[f64]) -> Plan {
     }
 }
 
-/// Value and standard error.
+/// Returns the value and the standard error of one estimate.
 pub fn find(outcome: &Outcome, policy: usize, estimator: Estimator) -> (f64, f64) {
     let found = outcome.estimates.iter().find(|e| (e.policy, e.estimator) == (policy, estimator)).unwrap();
     (found.value.value.unwrap(), found.std_error.map_or(f64::NAN, |error| error.value.unwrap_or(0.0)))
 }
 
-/// All of an outcome, to the last bit.
+/// Returns the bytes of a whole outcome.
 pub fn bits(outcome: &Outcome) -> Vec<u8> {
     offpolicy_core::pass::wire::encode(outcome).unwrap()
 }
 
-/// The same but for the names of episodes: which of them weigh most.
+/// Returns the bytes of an outcome without the ids of the leading episodes.
 pub fn nameless_bits(outcome: &Outcome) -> Vec<u8> {
     let mut outcome = outcome.clone();
     outcome.weights.iter_mut().filter_map(|weights| weights.diagnosis.as_mut()).for_each(|found| found.leaders.clear());

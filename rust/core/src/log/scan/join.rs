@@ -1,4 +1,4 @@
-//! Brings the pieces of a trajectory together: what a unit left open, and what began elsewhere.
+//! Joins the pieces of a trajectory: the tail that one unit left open, and the head that another unit begins with.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use crate::log::episode::{Head, Open};
 use crate::log::ids::{Id, Ids};
 use crate::log::problem::Kind;
 
-/// Heads and tails that wait for each other.
+/// Heads and tails that wait for each other, by episode and by the step at which they meet.
 #[derive(Debug, Default)]
 pub struct Join {
     pub(super) heads: HashMap<(Id, i64), Head>,
@@ -55,7 +55,7 @@ impl Scan {
         }
     }
 
-    /// After the last part of the log: closes what is open, and reports what found no beginning.
+    /// Closes the open trajectories after the last part of the log, and reports heads whose beginning was not found.
     pub fn finish(mut self, mut join: Join) -> Partial {
         if self.partial.first_step() == 1 {
             let mut first: Vec<(Id, i64)> = join.heads.keys().filter(|key| key.1 == 1).cloned().collect();
@@ -78,7 +78,8 @@ impl Scan {
         self.into_partial(join)
     }
 
-    /// What found no beginning: a problem where its neighbours were looked for, otherwise one more piece.
+    /// Reports heads whose beginning was not found. Such a head is a problem where its neighbours were looked for, and
+    /// otherwise one more piece.
     fn report_orphans(&mut self, join: &mut Join) {
         let mut orphans: Vec<Head> = std::mem::take(&mut join.heads).into_values().collect();
         orphans.sort_by_key(|head| head.place);

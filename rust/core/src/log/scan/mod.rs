@@ -1,9 +1,10 @@
-//! Reads batches of rows in order, cuts them into trajectories, checks them and folds them.
+//! Reads batches of rows in order, cuts them into trajectories, and checks and folds these.
 //!
-//! A log is read in units (a file, a row group, a stream) that may be read in any order and at the same time. Of one file only
-//! the first trajectory of a unit can have begun elsewhere: it is kept as rows, a [`Head`], until its beginning arrives. Only
-//! the last can go on elsewhere: it stays [`Open`]. [`Join`] brings the two together by episode and step.
-//! Trajectories that cross files may stand anywhere in them: [`pieces`] tells how they are found.
+//! A log is read in units (a file, a row group or a stream), in any order and several at a time. Within one file, only
+//! the first trajectory of a unit can have begun elsewhere. It is kept as rows, a [`Head`], until its beginning
+//! arrives. Only the last trajectory can go on elsewhere. It stays [`Open`], as a tail. [`Join`] brings the two
+//! together by episode and step. Trajectories that cross files may stand anywhere in them; [`pieces`] explains how they
+//! are found.
 
 mod join;
 pub mod pieces;
@@ -29,7 +30,7 @@ use crate::pass::plan::Pass;
 pub use join::Join;
 use pieces::Pieces;
 
-/// Rows that are looked at together before they are folded: they stay in the fastest cache in between.
+/// The number of rows that are checked together before they are folded. They stay in the fastest cache in between.
 const AHEAD: usize = 512;
 
 /// Consecutive rows of one episode.
@@ -39,18 +40,18 @@ pub struct EpisodeRun {
     pub start: usize,
     /// Number of rows.
     pub len: usize,
-    /// Its episode.
+    /// Id of the episode.
     pub id: Id,
 }
 
-/// A value that could not be converted; its row holds a neutral one.
+/// A value that could not be converted, in whose place the column has a neutral one.
 #[derive(Clone, Debug)]
 pub struct Flaw {
     /// Row in the batch.
     pub row: usize,
     /// Name of the column.
     pub column: String,
-    /// What is wrong.
+    /// The kind of problem.
     pub kind: Kind,
     /// The value.
     pub value: String,
@@ -58,71 +59,71 @@ pub struct Flaw {
 
 /// Rows of a unit, in order.
 pub struct Batch<'a> {
-    /// Where the first row stands.
+    /// Where the first row is.
     pub place: Place,
-    /// The rows by episode, from the first on; columns may go on behind the last of them.
+    /// The rows by episode, from the first row on. Columns may have more rows behind the last run.
     pub runs: &'a [EpisodeRun],
-    /// Another episode follows the last run.
+    /// Whether another episode follows the last run.
     pub complete: bool,
     /// The steps as logged.
     pub steps: Steps<'a>,
-    /// The plan's slots.
+    /// The values of each slot of the plan.
     pub columns: &'a [&'a [f64]],
     /// Whether the episode has ended here.
     pub terminal: Option<&'a [bool]>,
     /// Whether the episode was cut off here.
     pub truncated: Option<&'a [bool]>,
-    /// What could not be converted.
+    /// The values that could not be converted.
     pub flaws: &'a [Flaw],
 }
 
-/// Cut-off episodes of one length: how many, and the first of them in the log.
+/// Cut-off episodes of one length: their number, and the first of them in the log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cut {
-    /// How many.
+    /// The number of such episodes.
     pub count: u64,
-    /// Where the last row of the first of them is.
+    /// Where the last row of the first one is.
     pub place: Place,
-    /// Its id.
+    /// The id of that episode.
     pub id: Id,
-    /// What that row says.
+    /// The ending that its last row reports.
     pub ending: Ending,
 }
 
-/// What the parts of a log add up to; it also travels between processes.
+/// The result of reading a part of a log. Parts merge, and travel between processes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Partial {
     /// The sums.
     pub sums: Accumulators,
     /// Episodes whose beginning has been seen.
     pub ids: Ids,
-    /// What is wrong.
+    /// The problems found.
     pub problems: Problems,
-    /// Steps at which episodes start: the first one seen for 0, and for 1.
+    /// The first episode that starts at step 0, and the first one that starts at step 1.
     pub first_steps: [Option<(Place, Id)>; 2],
     /// Cut-off episodes by length.
     pub truncated: BTreeMap<u64, Cut>,
-    /// Some value is of extraordinary magnitude.
+    /// Whether some value is not of ordinary magnitude.
     pub wild: bool,
-    /// What was read.
+    /// Sums over the content that was read.
     pub content: Content,
-    /// The limit of memory was too small; then only the lengths of trajectories are right.
+    /// Whether the limit of memory was too small. If so, only the lengths of trajectories are right.
     pub too_large: bool,
-    /// Bytes that were not taken after that, for ids and rows.
+    /// The bytes of ids and rows that were not kept after that.
     pub untaken: u64,
-    /// Why ids that were written to a file could not be read again.
+    /// The reason why ids that were written to a file could not be read again.
     #[serde(skip)]
     pub lost_ids: Option<String>,
-    /// Beginnings that have not been found.
+    /// Rows of trajectories whose beginning has not been found.
     pub heads: Vec<Head>,
-    /// Episodes that may go on elsewhere.
+    /// Trajectories that may go on elsewhere.
     pub tails: Vec<Open>,
-    /// Episodes that have begun in another file, as far as nobody knew.
+    /// Pieces of episodes that have begun in another file, which the plan did not know to cross files.
     pub pieces: Pieces,
 }
 
 impl Partial {
-    /// The step that episodes begin with, as far as they have been seen.
+    /// Returns the first step of episodes, as far as they have been seen.
     fn first_step(&self) -> i64 {
         steps::first_step(self.first_steps[0].is_some())
     }
@@ -145,9 +146,10 @@ impl Current {
     }
 }
 
-/// One reader of units.
+/// A reader of units.
 pub struct Scan {
-    /// Add up the bits of what is read, so that a log that changes shows: a file shows it otherwise.
+    /// Whether to add up the bits that are read, so that a change of the log is detected. Files have other means for
+    /// that.
     pub adds_bits: bool,
     engine: Engine,
     partial: Partial,
@@ -158,13 +160,13 @@ pub struct Scan {
     unit_is_new: bool,
     spare: Option<Box<Open>>,
     tame: bool,
-    /// Bytes that have been counted.
+    /// The bytes that have been taken from the budget.
     counted: u64,
     arch: pulp::Arch,
 }
 
 impl Scan {
-    /// A reader with its own sums; `tame` if an earlier pass saw only values of ordinary magnitude.
+    /// Makes a reader with its own sums. `tame` says that an earlier pass saw only values of ordinary magnitude.
     pub fn new(engine: Engine, tame: bool) -> Self {
         let (current, partial, arch) = (Current::Nothing, Partial::default(), pulp::Arch::new());
         let crossing = engine.plan.crossing.iter().cloned().collect();
@@ -172,12 +174,12 @@ impl Scan {
         Self { adds_bits, engine, partial, current, heads, tails, crossing, unit_is_new, spare, tame, counted, arch }
     }
 
-    /// True where an earlier pass has found the log in order: every episode in one piece.
+    /// Returns true where an earlier pass has checked the log and found every episode in one piece.
     pub fn knows_log(&self) -> bool {
         self.engine.pass != Pass::First
     }
 
-    /// True where the limit of memory was too small, here or where a part was read.
+    /// Returns true where the limit of memory was too small, here or where another part was read.
     pub fn too_large(&self) -> bool {
         self.engine.too_large || self.partial.too_large
     }
@@ -199,7 +201,7 @@ impl Scan {
         let mut flaws: Vec<&Flaw> = batch.flaws.iter().collect();
         flaws.sort_by_key(|flaw| flaw.row);
         flaws.into_iter().for_each(|flaw| self.report_flaw(batch, flaw));
-        // Read one after the other, each would be waited for: a later pass reads no other step.
+        // All first steps are read together, because a later pass reads no other step and would wait for each of them.
         let first_steps: Vec<i64> = batch.runs.iter().map(|run| batch.steps.get(run.start)).collect();
         let (mut rest, mut first_steps, mut shorts) = (batch.runs, first_steps.into_iter(), vec![]);
         while let [first, others @ ..] = rest {
@@ -221,14 +223,14 @@ impl Scan {
         self.count();
     }
 
-    /// Bytes of the ids, of rows that wait for their beginning, and of what was not taken of both.
+    /// Returns the bytes of the ids and of rows that wait for their beginning, including those that were not kept.
     pub fn taken(&self, join: &Join) -> u64 {
         let heads: u64 = join.heads.values().map(Head::bytes).sum();
         heads + self.partial.ids.bytes() + self.partial.untaken
     }
 
-    /// Counts what the rows so far have added to the memory taken, beside the sums over steps; ids for which it does not
-    /// suffice go to a file.
+    /// Takes from the budget the memory that the rows so far have needed beside the sums over steps.
+    /// Ids that do not fit go to a file.
     fn count(&mut self) {
         let (ids, others) = (self.partial.ids.bytes(), self.engine.sums.bytes_by_trajectory());
         if ids + others <= self.counted {
@@ -248,8 +250,7 @@ impl Scan {
         self.partial.too_large |= !fits;
     }
 
-    /// Ends the unit: its first and last trajectories, and those that cross files, wait in `join` for what comes before and
-    /// after them.
+    /// Ends the unit. Its first and last trajectories, and those that cross files, wait in `join` for their neighbours.
     pub fn end_unit(&mut self, join: &mut Join) {
         match std::mem::replace(&mut self.current, Current::Nothing) {
             Current::Nothing => {}
@@ -265,7 +266,7 @@ impl Scan {
         }
     }
 
-    /// The sums and all that is wrong; what waits in `join` goes along.
+    /// Returns the sums and the problems, with the pieces that wait in `join`.
     pub fn into_partial(mut self, join: Join) -> Partial {
         self.partial.too_large = self.too_large();
         self.partial.sums = std::mem::take(&mut self.engine.sums);
@@ -294,7 +295,7 @@ impl Scan {
         other.tails.into_iter().for_each(|tail| self.offer_tail(join, tail));
     }
 
-    /// True if all values of some runs are allowed and of ordinary magnitude, or were when they were looked at before.
+    /// Returns true if all values of some runs are allowed and of ordinary magnitude, or an earlier pass found them so.
     fn are_ordinary(&self, batch: &Batch, runs: &[EpisodeRun]) -> bool {
         let (first, last) = (&runs[0], &runs[runs.len() - 1]);
         let (slots, columns) = (&self.engine.plan.slots[..], batch.columns);
@@ -304,7 +305,7 @@ impl Scan {
         self.knows_log() && self.tame || self.arch.dispatch(Ordinary { slots, columns, rows })
     }
 
-    /// Looks at the values of a run; true if they are of ordinary magnitude.
+    /// Checks the values of a run, and returns true if they are of ordinary magnitude.
     fn inspect(&mut self, batch: &Batch, run: &EpisodeRun) -> bool {
         let rows = run.start..run.start + run.len;
         let (slots, columns) = (&self.engine.plan.slots[..], batch.columns);
@@ -330,7 +331,7 @@ impl Scan {
             self.begin(run.id.clone(), place, first);
         }
         self.unit_is_new = false;
-        // What the first pass has seen need not be looked at again.
+        // The first pass has checked the steps and the endings, so a later one need not.
         let seen = self.knows_log();
         if !seen && !batch.steps.are_consecutive(rows.clone()) {
             for row in rows.start + 1..rows.end {
@@ -367,7 +368,7 @@ impl Scan {
                 } else if !broken {
                     self.partial.too_large = true;
                 }
-                // After a problem the steps need not be consecutive: the last one tells what comes next.
+                // After a problem the steps need not be consecutive, so the number of steps follows from the last one.
                 head.steps = (last_step() + 1 - head.first_step).max(0).cast_unsigned();
                 head.last = end;
             }
@@ -383,8 +384,8 @@ impl Scan {
     }
 
     fn begin(&mut self, id: Id, place: Place, first_step: i64) {
-        // In the middle of a unit an episode begins; at its start only step 0 says so for certain, and step 1 where
-        // others have begun there.
+        // In the middle of a unit, a possible first step begins an episode. At the start of a unit only step 0 does so
+        // for certain, or step 1 where another episode has begun with it.
         let certain = first_step == 0 || self.partial.first_steps[1].is_some();
         let begins = self.may_begin(first_step) && (certain || !self.unit_is_new);
         if !begins && (self.unit_is_new || self.crosses(&id)) {
@@ -403,12 +404,12 @@ impl Scan {
         self.current = Current::Open(self.open(id, place, first_step));
     }
 
-    /// True if an episode may have this first step.
+    /// Returns true if an episode may have this first step.
     fn may_begin(&self, first_step: i64) -> bool {
         steps::may_begin(first_step, self.engine.plan.first_step)
     }
 
-    /// True if an episode is known to cross files.
+    /// Returns true if an episode is known to cross files.
     fn crosses(&self, id: &Id) -> bool {
         !self.crossing.is_empty() && self.crossing.contains(id)
     }
@@ -423,7 +424,7 @@ impl Scan {
         }
     }
 
-    /// What an earlier pass has found to be there once need not be looked for again.
+    /// Keeps the id of an episode, unless an earlier pass has found that every id occurs once.
     fn note_id(&mut self, id: &Id, place: Place) {
         if self.knows_log() {
             return;

@@ -1,12 +1,13 @@
-//! Pieces of trajectories that have begun in another file: a session over midnight in files of one day each.
+//! Pieces of trajectories that have begun in another file, such as a session over midnight in files of one day each.
 //!
-//! A file is sorted by episode and step, so that a piece may stand anywhere in it. That an episode crosses files shows when
-//! its second piece is found, and by then its first may have been folded and closed. The ids of such pieces are kept here,
-//! and the log is read once more with these ids in the plan's `crossing`: then their pieces stay open, and are joined by
-//! episode and step as those at the ends of a unit are. Where some episodes start at step 0 and others at step 1, the latter
-//! may be second pieces too: the plan's `first_step` says so for the next reading.
+//! A file is sorted by episode and step, so a piece may stand anywhere in it. Only the second piece shows that an
+//! episode crosses files, and by then its first piece may have been folded and closed. So the ids of such pieces are
+//! kept here, and the log is read once more with these ids in the plan's `crossing`. Their pieces then stay open, and
+//! are joined by episode and step like those at the ends of a unit. Where some episodes start at step 0 and others at
+//! step 1, the latter may be second pieces too. The plan's `first_step` then tells the next reading that episodes start
+//! at step 0.
 //!
-//! What waits for its neighbours is kept in memory, hence the limits.
+//! Pieces that wait for their neighbours are kept in memory, hence the limits.
 
 use std::collections::BTreeSet;
 
@@ -17,23 +18,23 @@ use crate::log::ids::Id;
 use crate::log::problem::{Kind, Place};
 use crate::pass::plan::Plan;
 
-/// Pieces that may wait for their neighbours, …
+/// The largest number of pieces that may wait for their neighbours.
 pub const MOST_PIECES: u64 = 1 << 17;
-/// … with so many rows.
+/// The largest number of rows that these pieces may have.
 pub const MOST_ROWS: u64 = 1 << 22;
 
-/// Pieces without a beginning: the first of them, the ids of all, and how much they are.
+/// Pieces without a beginning: the first of them, the ids of their episodes, and how many there are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Pieces {
     first: Vec<(Place, Id, i64)>,
     ids: BTreeSet<Id>,
     count: u64,
-    /// Rows of them.
+    /// The number of rows of these pieces.
     pub rows: u64,
 }
 
 impl Pieces {
-    /// Notes a piece.
+    /// Adds a piece.
     pub fn push(&mut self, limit: usize, place: Place, id: &Id, first_step: i64) {
         self.count += 1;
         if self.count <= MOST_PIECES {
@@ -44,7 +45,7 @@ impl Pieces {
         }
     }
 
-    /// Adds another list.
+    /// Adds the pieces of another list.
     pub fn merge(&mut self, limit: usize, other: Self) {
         (self.count, self.rows) = (self.count + other.count, self.rows + other.rows);
         if self.count <= MOST_PIECES {
@@ -55,40 +56,40 @@ impl Pieces {
         self.first.truncate(limit);
     }
 
-    /// True if there is none.
+    /// Returns true if there are no pieces.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// True where no list is longer than there are pieces.
+    /// Returns true if no list is longer than the number of pieces.
     pub fn is_consistent(&self, limit: usize) -> bool {
         let listed = self.first.len().max(self.ids.len()) as u64;
         self.first.len() <= limit && listed <= self.count
     }
 
-    /// Where the first of them are.
+    /// Returns the places of the first pieces.
     pub fn places(&self) -> impl Iterator<Item = Place> {
         self.first.iter().map(|(place, _, _)| *place)
     }
 
-    /// The episodes that they belong to, if not too much has to wait.
+    /// Returns the episodes of the pieces, unless too many pieces or rows would have to wait.
     pub fn episodes(&self) -> Option<&BTreeSet<Id>> {
         (self.count <= MOST_PIECES && self.rows <= MOST_ROWS).then_some(&self.ids)
     }
 }
 
-/// What another reading of several files must know.
+/// The facts that another reading of several files needs.
 #[derive(Debug, Serialize)]
 pub struct Crossing<'a> {
-    /// The episodes that cross them.
+    /// The episodes that cross files.
     pub crossing: BTreeSet<&'a Id>,
     /// The first step of every episode.
     pub first_step: Option<i64>,
 }
 
 impl Partial {
-    /// What another reading must know beyond the plan of this one; None where nothing is new, or where too much would have
-    /// to wait in memory.
+    /// Returns the facts that another reading needs beyond the plan of this one. Returns None where nothing is new, or
+    /// where too much would have to wait in memory.
     pub fn crossing<'a>(&'a self, plan: &'a Plan) -> Option<Crossing<'a>> {
         let both = self.first_steps.iter().all(Option::is_some);
         let first_step = if both { Some(0) } else { plan.first_step };
@@ -98,15 +99,16 @@ impl Partial {
 }
 
 impl Scan {
-    /// Reports pieces whose neighbours nobody looked for; those that are not kept count as the last that is.
+    /// Reports pieces whose neighbours were not looked for. Pieces that are not kept count under the kind of the last
+    /// one kept.
     pub(super) fn report_pieces(&mut self) {
-        let Pieces { first, count, .. } = self.partial.pieces.clone();
+        let Pieces { first, count, ids, .. } = self.partial.pieces.clone();
         let mut rest = count - first.len() as u64;
         for (place, id, step) in first.into_iter().rev() {
             let found = self.partial.ids.contains(&id);
             let kind = if self.readable(found) { Kind::Reappears } else { Kind::FirstStep };
             self.problem(kind, Some(place), Some(&id), Some(step), Some(("step", step.to_string())));
-            self.partial.problems.more(kind, std::mem::take(&mut rest));
+            self.partial.problems.more_of(kind, std::mem::take(&mut rest), ids.iter());
         }
     }
 }

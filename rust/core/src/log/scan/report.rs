@@ -1,4 +1,4 @@
-//! Finds what is wrong with rows, episodes and the whole log, and says where.
+//! Finds the problems of rows, of episodes and of the whole log, and tells their places.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use crate::log::ids::Id;
 use crate::log::problem::{EPISODES, Kind, Place, Problem};
 
 impl Scan {
-    /// Problems that only the whole log shows.
+    /// Reports problems that only the whole log shows.
     pub(super) fn report_whole(&mut self) {
         if let [Some(_), Some((place, id))] = self.partial.first_steps.clone() {
             self.problem(Kind::FirstStep, Some(place), Some(&id), Some(1), Some(("step", "1".into())));
@@ -34,7 +34,8 @@ impl Scan {
         }
     }
 
-    /// What was found among the ids; where they cannot be read, nothing, and the log is not read at all.
+    /// Returns what was found among the ids. If they cannot be read, returns nothing and keeps the reason, for which the
+    /// log is refused.
     pub(super) fn readable<T: Default>(&mut self, found: io::Result<T>) -> T {
         found.unwrap_or_else(|error| {
             self.partial.lost_ids = Some(error.to_string());
@@ -52,7 +53,8 @@ impl Scan {
         self.problem(kind, Some(place), Some(id), Some(step), Some(("step", step.to_string())));
     }
 
-    /// Keeps what the last row of a run says about the end; only the last row of an episode may say that it is the last.
+    /// Keeps the ending that the last row of a run reports, and reports any earlier row of the episode that is marked
+    /// as its last.
     pub(super) fn check_ending(&mut self, batch: &Batch, run: &EpisodeRun, place: Place, first: i64) {
         let marks = [batch.terminal, batch.truncated].map(|marks| marks.map(|marks| &marks[run.start..][..run.len]));
         let at = |index: usize| Ending::new(marks[0].map(|mark| mark[index]), marks[1].map(|mark| mark[index]));
@@ -71,7 +73,7 @@ impl Scan {
         }
     }
 
-    /// Looks at what a row says after which the episode goes on.
+    /// Reports a row that is marked as the last of its episode although the episode goes on.
     pub(super) fn check_end(&mut self, ending: Ending, place: Place, id: &Id, step: i64) {
         if ending.is_last() {
             let kind = if ending == Ending::Terminal { Kind::AfterTerminal } else { Kind::Truncated };
@@ -85,7 +87,8 @@ impl Scan {
         self.problem(kind, Some(place), Some(id), Some(step), value);
     }
 
-    /// An episode with `steps` steps goes on for `more`, of which the first is `next` and stands at `place`.
+    /// Reports an episode that exceeds the horizon: it has `steps` steps, and `more` follow from step `next` at
+    /// `place`.
     pub(super) fn check_length(&mut self, steps: u64, more: u64, next: i64, id: &Id, place: Place) {
         let Some(horizon) = self.engine.longest() else { return };
         if steps <= horizon && horizon < steps + more {

@@ -1,5 +1,5 @@
-//! Short trajectories that stand whole in a batch, with nothing that is wrong: they need no state of their own, and the
-//! engine folds many of them at once. All others are read run by run.
+//! Short trajectories that lie in one batch as a whole and have no problem. The scan keeps no state of them, and the engine
+//! folds many of them at once. All other trajectories are read run by run.
 
 use super::{Batch, Current, EpisodeRun, Scan};
 use crate::log::ending::Ending;
@@ -8,7 +8,7 @@ use crate::number::block::LANES;
 use crate::pass::engine::Short;
 
 impl Scan {
-    /// True for a run, the last of its episode and of ordinary magnitude, that is the first too, and in order.
+    /// Returns true if a run, which is the last of its episode and of ordinary magnitude, is a whole short episode in order.
     pub(super) fn is_short(&self, batch: &Batch, run: &EpisodeRun, first: i64) -> bool {
         run.len <= LANES
             && self.engine.takes_shorts
@@ -22,7 +22,7 @@ impl Scan {
             && !self.broken()
     }
 
-    /// Notes a short trajectory that the engine is to fold.
+    /// Notes the id, the first step and the length of a short trajectory, which the engine then folds.
     pub(super) fn begin_short<'a>(&mut self, batch: &Batch<'a>, run: &'a EpisodeRun, first: i64) -> Short<'a> {
         self.finish_current();
         let place = Place { row: batch.place.row + run.start as u64, ..batch.place };
@@ -32,7 +32,7 @@ impl Scan {
         Short { rows: run.start..run.start + run.len, place, id: &run.id }
     }
 
-    /// True if the run belongs to the trajectory that is being read.
+    /// Returns true if the run belongs to the trajectory that is being read.
     fn goes_on(&self, run: &EpisodeRun) -> bool {
         match &self.current {
             Current::Nothing => false,
@@ -42,7 +42,7 @@ impl Scan {
     }
 }
 
-/// True where the last row of a run, and no other, may be the last of its episode, and no horizon cut it off.
+/// Returns true if no row but the last says that it is the last of its episode, and the episode was not cut off.
 fn has_ended(batch: &Batch, run: &EpisodeRun) -> bool {
     let marks = [batch.terminal, batch.truncated].map(|marks| marks.map(|marks| &marks[run.start..][..run.len]));
     let [terminal, truncated] = marks.map(|marks| marks.map(|marks| marks[run.len - 1]));

@@ -7,8 +7,8 @@
 //!
 //!     c_t = [`Block::cumulative_product`],    X = ((x_1 + x_2) + (x_3 + x_4)) + ((x_5 + x_6) + (x_7 + x_8))
 //!
-//! and the sums over trajectories are sums of integers, so that no bit depends on who folded a trajectory. What is not of
-//! ordinary magnitude goes the way of all other trajectories.
+//! and the sums over trajectories are sums of integers, so that a group gives the same bits as its trajectories one by one.
+//! A group with weights that are not of ordinary magnitude is folded one by one.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -46,7 +46,7 @@ pub struct Short<'a> {
 pub(super) struct Groups {
     /// Blocks of each group: the steps of the longest trajectory.
     steps: usize,
-    /// Of each slot, all groups one after the other.
+    /// The columns by slot, one group after the other.
     columns: Vec<Vec<f64>>,
     /// 1 for steps that exist and 0 for padding.
     mask: Vec<Eight>,
@@ -60,7 +60,7 @@ pub(super) struct Groups {
     plain: Vec<bool>,
 }
 
-/// What a fold reads of one group.
+/// One group as a fold reads it.
 pub(super) struct Across<'a> {
     mask: &'a [Eight],
     c: &'a [Eight],
@@ -192,7 +192,7 @@ fn is_plain(ratio: f64) -> bool {
 }
 
 impl Engine {
-    /// What the pass reads of a trajectory is there by steps: sums, but no blends and no shifted columns.
+    /// Returns true if a pass can fold short trajectories in groups: it keeps sums, and has no blends and no shifted columns.
     pub(super) fn may_group(pass: Pass, work: &[Vec<Work>], shifts: &[bool], tables: &Tables) -> bool {
         let plain = |table: &StepTable| table.is_empty() || is_plain_block(table);
         let own = |own: &PolicyTables| plain(&own.over.weight) && plain(&own.over.previous_weight);
@@ -232,7 +232,7 @@ impl Engine {
         self.groups = groups;
     }
 
-    /// Notes the final weights of the policies whose weights are all 1; of each length so many trajectories.
+    /// Adds the final weights of the policies whose weights are all 1, given the number of trajectories of each length.
     fn end_with_one(&mut self, ones: [u32; LANES + 1]) {
         for p in 0..self.plan.policies.len() {
             if self.pass != Pass::First || !self.weighs_one(p) {
@@ -248,7 +248,7 @@ impl Engine {
         !self.needed[p] || self.plan.policies[p].ratio == Ratio::One
     }
 
-    /// Adds a whole trajectory that has been counted by its length.
+    /// Adds a whole trajectory whose length has been counted.
     #[cold]
     fn push_alone(&mut self, columns: &[&[f64]], short: &Short) {
         let mut open = Open::new(short.id.clone(), short.place, 0, &self.work, self.plan.slots.len());
@@ -338,7 +338,7 @@ impl Engine {
     }
 }
 
-/// True where the first eight entries need no power of two.
+/// Returns true if the first eight entries need no power of two.
 fn is_plain_block(table: &StepTable) -> bool {
     let first = table.stretch(0, 1);
     first.tame && first.exponent == 0

@@ -1,4 +1,5 @@
-//! Folds rows of one trajectory at a time into its state, and ended trajectories into the sums of the pass.
+//! The engine of a pass, which folds the rows of a trajectory into its running sums, and ended trajectories into the
+//! sums of the pass.
 
 mod group;
 mod terms;
@@ -30,48 +31,57 @@ use group::{Groups, Spread};
 use terms::by_blocks;
 pub use terms::{Fold, Table};
 
-/// The plan of one pass with its tables, its sums and its scratch memory.
+/// The plan of one pass with its tables, its sums and its scratch memory. Vectors have one element per policy.
 pub struct Engine {
     /// What is computed.
     pub plan: Plan,
-    /// Which pass this is.
+    /// The pass over the log.
     pub pass: Pass,
     /// The sums so far.
     pub sums: Accumulators,
-    /// Of each policy.
+    /// What the pass computes for each trajectory.
     pub work: Vec<Vec<Work>>,
+    /// The sums per step that the pass keeps.
     step_sums: Vec<Vec<StepSum>>,
-    /// Where in its work a policy has the estimator with a control variate, and the one without.
+    /// The indices in `work` of an estimator with a control variate and of the same without it.
     controls: Vec<Option<(usize, usize)>>,
-    /// Policies of which P̂/P is read.
+    /// True if an estimator of the policy reads P̂/P.
     shifts: Vec<bool>,
-    /// True where the pass finds the returns of trajectories.
+    /// True if the pass computes the returns of trajectories.
     has_returns: bool,
+    /// True if the policy is part of the pass.
     needed: Vec<bool>,
+    /// The tables over steps.
     tables: Tables,
-    /// The limit of memory, and true once it was too small.
+    /// The limit of memory, which readers share.
     pub budget: Arc<Budget>,
-    /// See there.
+    /// True once the limit of memory was too small.
     pub too_large: bool,
-    /// What a step takes now, and when the log has been read.
+    /// The bytes that a step takes now, and those that it takes when the log has been read.
     bytes: [u64; 2],
-    /// Blocks that have been counted.
+    /// The number of blocks whose memory has been counted.
     counted: usize,
+    /// The instruction set of the machine.
     arch: pulp::Arch,
-    /// Policies that are watched.
+    /// True if sums for the diagnostics of the policy's weights are kept.
     watched: Vec<bool>,
-    /// Policies whose ratios are read more than once, and these.
+    /// True if the ratios of the policy are read more than once.
     keeps_rho: Vec<bool>,
+    /// Scratch memory for the ratios that are read more than once.
     rho: Vec<Vec<Eight>>,
+    /// Scratch memory for ρ_{1:t}.
     c: Weights,
+    /// Scratch memory for P̂/P of the transition to each row.
     previous_ratio: Vec<f64>,
+    /// Scratch memory for terms.
     room: Vec<Eight>,
-    /// Of the trajectory that is being closed, in the order of its work.
+    /// Scratch memory for the values of the trajectory that is being closed, in the order of `work`.
     values: Vec<Scaled>,
-    /// True where trajectories of at most eight steps may come as [`Short`]s; without, each is folded alone.
+    /// True if whole trajectories of at most eight steps may be pushed as [`Short`]s.
     pub takes_shorts: bool,
+    /// Scratch memory for groups of short trajectories.
     groups: Groups,
-    /// The tables of each policy for these.
+    /// The tables over the first steps of each policy, for groups of short trajectories.
     spread: Vec<Spread>,
 }
 
@@ -81,32 +91,38 @@ struct Trajectory<'a> {
     place: Place,
     steps: u64,
     ending: Ending,
-    /// Σ γ^{t−1} r_t, where the pass finds it.
+    /// Σ γ^{t−1} r_t, if the pass computes it.
     returns: Scaled,
 }
 
-/// What a policy has come to at its end.
+/// The state of a policy at the end of a trajectory.
 struct Final<'a> {
     /// ρ_{1:H}
     weight: Scaled,
     /// V̂(s_1)
     first_v_hat: f64,
-    /// The running sums, where a blend reads them.
+    /// The running sums, for blends.
     sums: &'a [Lanes],
 }
 
-/// Whole blocks of rows: `valid` of them exist, the rest is padding.
+/// Whole blocks of rows of one trajectory.
 struct Rows<'a> {
+    /// The columns by slot, with rows before and after these.
     columns: &'a [&'a [f64]],
+    /// The first row.
     start: usize,
+    /// The number of rows with padding, a multiple of eight.
     len: usize,
+    /// The number of rows without padding.
     valid: usize,
+    /// The index of the first block in the trajectory.
     block: usize,
+    /// True if all values are of ordinary magnitude.
     tame: bool,
 }
 
 impl<'a> Rows<'a> {
-    /// Rows of a slot, by blocks.
+    /// Returns the rows of a slot by blocks.
     #[inline(always)]
     fn slot(&self, slot: usize) -> &'a [Eight] {
         self.columns[slot][self.start..][..self.len].as_chunks().0
@@ -114,13 +130,13 @@ impl<'a> Rows<'a> {
 }
 
 impl Engine {
-    /// An engine for one pass over (a part of) a log.
+    /// Makes an engine for one pass over a log or a part of it.
     pub fn new(plan: Plan, pass: Pass, normalisers: Option<&Normalisers>) -> Self {
         let (tables, budget) = (Tables::new(&plan, normalisers.cloned()), Arc::new(Budget::new(plan.memory)));
         Self::with_tables(plan, pass, tables, budget)
     }
 
-    /// The same with tables and a limit of memory that it may share with others.
+    /// Makes an engine with tables and a limit of memory that it may share with others.
     pub fn with_tables(plan: Plan, pass: Pass, tables: Tables, budget: Arc<Budget>) -> Self {
         let work: Vec<Vec<Work>> = plan.policies.iter().map(|policy| plan.work(policy, pass)).collect();
         let watched: Vec<bool> = plan.policies.iter().map(|policy| plan.watches(policy, pass)).collect();
@@ -156,18 +172,19 @@ impl Engine {
         }
     }
 
-    /// How long a trajectory may be: H if it is given, and in a later pass no longer than in the first.
+    /// Returns how long a trajectory may be: at most H if it is given, and in a later pass no longer than in the first.
     pub fn longest(&self) -> Option<u64> {
         self.plan.horizon.into_iter().chain(self.tables.reach).min()
     }
 
-    /// Adds the sums of another part of the log, in memory that has been counted.
+    /// Adds the sums of another part of the log, whose memory has been counted.
     pub fn merge(&mut self, sums: Accumulators) {
         self.sums.merge(sums);
         self.counted = self.counted.max(self.sums.blocks());
     }
 
-    /// Adds rows to a trajectory that may be padded with those behind them where these are `paddable`, if `last`: none follow.
+    /// Adds rows to a trajectory. `last` is true if no more rows follow, and `paddable` if the rows behind them are known
+    /// to be of ordinary magnitude.
     pub fn push(
         &mut self,
         open: &mut Open,
@@ -181,7 +198,7 @@ impl Engine {
         let padded = (end - start).next_multiple_of(LANES);
         let ahead = end..start + padded;
         if last && open.buffered == 0 && ahead.end <= columns[0].len() && (paddable || self.can_pad(columns, ahead)) {
-            // What stands behind the last row is of another trajectory: padding as good as any.
+            // The rows of the next trajectory serve as padding, which the mask multiplies by 0.
             let (valid, block) = (end - start, open.steps as usize / LANES);
             self.fold(open, &Rows { columns, start, len: padded, valid, block, tame });
             open.steps += valid as u64;
@@ -202,7 +219,7 @@ impl Engine {
         buffer(open, columns, start + len..end, tame);
     }
 
-    /// True if these rows, times 0, are 0.
+    /// Returns true if these rows can be padding, because 0 times any of their values is 0.
     fn can_pad(&self, columns: &[&[f64]], rows: Range<usize>) -> bool {
         inspect(&self.plan.slots, columns, rows).tame
     }
@@ -235,7 +252,7 @@ impl Engine {
         }
     }
 
-    /// Counts the memory that so many blocks of steps take; false where it is too much.
+    /// Counts the memory that this number of blocks of steps takes, and returns false if it exceeds the limit.
     #[cold]
     fn count(&mut self, blocks: usize) -> bool {
         let (steps, more) = ((blocks * LANES) as u64, ((blocks - self.counted) * LANES) as u64);
@@ -345,7 +362,7 @@ impl Engine {
         self.end(open);
     }
 
-    /// The same for a trajectory that has been counted by its length.
+    /// Ends a trajectory whose length has been counted.
     fn end(&mut self, open: &mut Open) {
         if open.buffered > 0 {
             self.fold_buffer(open);
@@ -425,7 +442,7 @@ impl Engine {
     }
 }
 
-/// A call of `fold_policy`, compiled for each instruction set and chosen when it runs.
+/// A call of `fold_policy`, which is compiled for several instruction sets and dispatched at run time.
 struct FoldPolicy<'a> {
     engine: &'a mut Engine,
     p: usize,
@@ -441,7 +458,7 @@ impl pulp::WithSimd for FoldPolicy<'_> {
     }
 }
 
-/// Policies that the pass works on, or whose ratios a mixture reads; a mixture comes after its base.
+/// Returns for each policy whether the pass works on it or a mixture reads its ratios. A mixture comes after its base.
 fn needed(plan: &Plan, pass: Pass, work: &[Vec<Work>]) -> Vec<bool> {
     let weights = |p: usize| pass == Pass::First && !plan.policies[p].estimators.is_empty();
     let mut needed: Vec<bool> = (0..work.len()).map(|p| !work[p].is_empty() || weights(p)).collect();
@@ -453,7 +470,7 @@ fn needed(plan: &Plan, pass: Pass, work: &[Vec<Work>]) -> Vec<bool> {
     needed
 }
 
-/// Policies whose ratios a mixture reads.
+/// Returns for each policy whether a mixture reads its ratios.
 fn bases(plan: &Plan) -> Vec<bool> {
     let mixed = |p: usize| plan.policies.iter().any(|q| matches!(q.ratio, Ratio::Mixture { of, .. } if of == p));
     (0..plan.policies.len()).map(mixed).collect()
@@ -466,12 +483,12 @@ fn store(ratios: &impl Ratios, out: &mut [Eight]) {
     }
 }
 
-/// True where an estimator reads P̂/P.
+/// Returns true if an estimator reads P̂/P.
 fn reads_transitions(work: &[Work]) -> bool {
     work.iter().any(|work| work.estimator.about().uses(Column::TransitionRatio))
 }
 
-/// Copies rows behind those that wait for a whole block; returns how many.
+/// Copies rows behind those that wait for a whole block, and returns the number of rows.
 fn buffer(open: &mut Open, columns: &[&[f64]], rows: Range<usize>, tame: bool) -> usize {
     let count = rows.len();
     if count > 0 {
@@ -485,7 +502,7 @@ fn buffer(open: &mut Open, columns: &[&[f64]], rows: Range<usize>, tame: bool) -
     count
 }
 
-/// p_{t−1} for each row, at the rows' own place.
+/// Writes p_{t−1} of each row to the index of the row.
 fn shift_transition_ratio(policy: &Policy, state: &mut PolicyState, rows: &Rows, out: &mut Vec<f64>) {
     let end = rows.start + rows.len;
     out.resize(out.len().max(end + 1), 1.0);
@@ -497,7 +514,7 @@ fn shift_transition_ratio(policy: &Policy, state: &mut PolicyState, rows: &Rows,
     state.previous_ratio = out[end];
 }
 
-/// ρ_t of eight rows of any magnitude.
+/// Returns ρ_t of eight rows of any magnitude.
 fn scaled_ratio(plan: &Plan, p: usize, rows: &Rows, row: usize) -> Block<Scaled> {
     let load = |slot: usize| Block::<Scaled>::load(&by_blocks(rows.columns[slot], row)[0]);
     match plan.policies[p].ratio {
@@ -508,7 +525,7 @@ fn scaled_ratio(plan: &Plan, p: usize, rows: &Rows, row: usize) -> Block<Scaled>
         }
         Ratio::Column { ratio } => load(ratio),
         Ratio::Mixture { .. } => {
-            // A chain of mixtures may be longer than the stack is deep.
+            // A loop, because the chain of mixtures may be too long for a recursion.
             let (mut base, mut shares) = (p, vec![]);
             while let Ratio::Mixture { of, alpha } = plan.policies[base].ratio {
                 shares.push(alpha);

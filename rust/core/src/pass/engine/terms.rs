@@ -1,4 +1,5 @@
-//! Rows of a trajectory as an estimator reads them: columns of the policy, tables over steps, and where terms are added.
+//! The rows of a trajectory as an estimator reads them: columns of the policy, tables over steps, and ways to add
+//! terms.
 
 use std::cell::Cell;
 
@@ -20,7 +21,7 @@ use crate::pass::normalisers::{PolicyTables, Tables};
 use crate::pass::plan::{Pass, Policy};
 use crate::pass::table::StepTable;
 
-/// The table in the place of γ^{t−1}.
+/// The table whose entry multiplies the term of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Table {
     /// γ^{t−1}
@@ -31,18 +32,18 @@ pub enum Table {
     OverPreviousWeight,
 }
 
-/// A column or table from an index on, by blocks.
+/// Returns a column or table from an index on, by blocks.
 #[inline(always)]
 pub(super) fn by_blocks(values: &[f64], from: usize) -> &[Eight] {
     values.get(from..).unwrap_or(&[]).as_chunks().0
 }
 
-/// Some rows of a trajectory: the weights of a piece, in f64 or (where `scaled` is there) in wide floats, and where its
-/// columns and tables are.
+/// Some rows of a trajectory, with their weights, columns and tables. The weights are in `piece`, or in `scaled` if
+/// they need wide floats.
 pub struct Fold<'a> {
     pub(super) piece: &'a Piece<'a>,
     pub(super) scaled: Option<&'a [Scaled; LANES + 1]>,
-    /// Where these are rows of eight trajectories side by side.
+    /// The group, if these are the rows of eight short trajectories side by side.
     pub(super) across: Option<&'a Across<'a>>,
     pub(super) pass: Pass,
     pub(super) columns: &'a [&'a [f64]],
@@ -56,49 +57,50 @@ pub struct Fold<'a> {
 }
 
 impl<'a> Fold<'a> {
-    /// Which pass this is.
+    /// Returns the pass over the log.
     #[inline(always)]
     pub fn pass(&self) -> Pass {
         self.pass
     }
 
-    /// r_t
+    /// Returns r_t.
     #[inline(always)]
     pub fn reward(&self) -> &'a [Eight] {
         self.slot(self.reward)
     }
 
-    /// Q̂(s_t, a_t)
+    /// Returns Q̂(s_t, a_t).
     #[inline(always)]
     pub fn q_hat(&self) -> &'a [Eight] {
         self.get(self.policy.q_hat)
     }
 
-    /// V̂(s_t)
+    /// Returns V̂(s_t).
     #[inline(always)]
     pub fn v_hat(&self) -> &'a [Eight] {
         self.get(self.policy.v_hat)
     }
 
-    /// R̂(s_t, a_t)
+    /// Returns R̂(s_t, a_t).
     #[inline(always)]
     pub fn r_hat(&self) -> &'a [Eight] {
         self.get(self.policy.r_hat)
     }
 
-    /// P̂/P of the transition from step t−1 to t, 0 at the first step; for estimators that read the transition ratio.
+    /// Returns P̂/P of the transition from step t−1 to t, which is 0 at the first step. Only for estimators that read
+    /// the transition ratio.
     #[inline(always)]
     pub fn previous_ratio(&self) -> &'a [Eight] {
         by_blocks(self.previous_ratio, self.row)
     }
 
-    /// b_t, the guess that is made of the baseline.
+    /// Returns b_t of [`crate::estimators::dr_bsl`].
     #[inline(always)]
     pub fn baseline(&self) -> &'a [Eight] {
         self.across.map_or_else(|| self.steps(&self.tables.baseline), |group| &group.tables.baseline)
     }
 
-    /// R_t in two parts, see [`crate::estimators::step_wis`].
+    /// Returns R_t of [`crate::estimators::step_wis`] as two tables, whose sum it is.
     #[inline(always)]
     pub fn mean_reward(&self) -> [&'a [Eight]; 2] {
         match self.across {
@@ -107,7 +109,7 @@ impl<'a> Fold<'a> {
         }
     }
 
-    /// A_t in two parts, see [`crate::estimators::wdr`].
+    /// Returns A_t of [`crate::estimators::wdr`] as two tables, whose sum it is.
     #[inline(always)]
     pub fn mean_residual(&self) -> [&'a [Eight]; 2] {
         match self.across {
@@ -116,7 +118,7 @@ impl<'a> Fold<'a> {
         }
     }
 
-    /// B_t in two parts, see [`crate::estimators::wdr`].
+    /// Returns B_t of [`crate::estimators::wdr`] as two tables, whose sum it is.
     #[inline(always)]
     pub fn mean_value(&self) -> [&'a [Eight]; 2] {
         match self.across {
@@ -125,7 +127,7 @@ impl<'a> Fold<'a> {
         }
     }
 
-    /// The segments of `magic`.
+    /// Returns the segments of `magic`.
     #[inline(always)]
     pub fn segments(&self) -> &'a Segments {
         &self.own.segments
@@ -143,7 +145,7 @@ impl<'a> Fold<'a> {
         }
     }
 
-    /// Hands over terms, each times the entry of a table, in runs of consecutive steps.
+    /// Passes terms, each times the entry of a table, to `take` in runs of consecutive steps.
     #[inline(always)]
     pub fn each(&self, term: &impl Term, table: Table, mut take: impl FnMut(Run)) {
         match self.scaled {
@@ -191,7 +193,7 @@ impl<'a> Fold<'a> {
         }
     }
 
-    /// Rows of a slot from the piece's first on, by blocks.
+    /// Returns the rows of a slot from the first of the piece on, by blocks.
     #[inline(always)]
     fn slot(&self, slot: usize) -> &'a [Eight] {
         self.columns[slot][self.row..].as_chunks().0
@@ -202,7 +204,7 @@ impl<'a> Fold<'a> {
         slot.map_or(&[], |slot| self.slot(slot))
     }
 
-    /// A table over steps from the piece's first on, by blocks.
+    /// Returns a table over steps from the first step of the piece on, by blocks.
     #[inline(always)]
     fn steps(&self, table: &'a [f64]) -> &'a [Eight] {
         by_blocks(table, self.piece.block * LANES)
