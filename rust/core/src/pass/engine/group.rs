@@ -31,7 +31,8 @@ use crate::pass::table::StepTable;
 /// Eight ratios within 2^±this, or 0, have products within the 2^±128 of ordinary weights.
 const RATIO: i64 = 15;
 
-/// A whole trajectory of at most eight steps, all of ordinary magnitude.
+/// A whole trajectory of at most eight steps. All its values are of ordinary magnitude, and so are those of the rows behind it
+/// in the batch, up to eight rows from its first.
 pub struct Short<'a> {
     /// Its rows in the batch.
     pub rows: Range<usize>,
@@ -121,17 +122,34 @@ impl Groups {
     /// Lays the rows of some trajectories out by steps.
     fn gather(&mut self, plan: &Plan, columns: &[&[f64]], shorts: &[Short]) {
         self.steps = shorts.iter().map(|short| short.rows.len()).max().unwrap_or(0);
-        let blocks = shorts.len().div_ceil(LANES) * self.steps;
+        let (steps, blocks) = (self.steps, shorts.len().div_ceil(LANES) * self.steps);
         self.columns.resize(plan.slots.len(), vec![]);
         for ((own, column), slot) in self.columns.iter_mut().zip(columns).zip(&plan.slots) {
-            own.clear();
-            own.resize(blocks * LANES, slot.check.neutral());
-            each_row(self.steps, shorts, |place, row| own[place] = column[row]);
+            own.resize(blocks * LANES, 0.0);
+            let own = own.as_chunks_mut::<LANES>().0;
+            for (blocks, group) in own.chunks_exact_mut(steps).zip(shorts.chunks(LANES)) {
+                if group.len() < LANES {
+                    blocks.fill([slot.check.neutral(); LANES]);
+                }
+                for (lane, short) in group.iter().enumerate() {
+                    // The rows of the next trajectories serve as padding, which the mask multiplies by 0.
+                    let rows = column.get(short.rows.start..short.rows.start + steps);
+                    blocks.iter_mut().zip(rows.unwrap_or(&[])).for_each(|(block, &x)| block[lane] = x);
+                    if rows.is_none() {
+                        blocks.iter_mut().for_each(|block| block[lane] = slot.check.neutral());
+                        blocks.iter_mut().zip(&column[short.rows.clone()]).for_each(|(block, &x)| block[lane] = x);
+                    }
+                }
+            }
         }
-        self.mask.clear();
         self.mask.resize(blocks, [0.0; LANES]);
-        let mask = self.mask.as_flattened_mut();
-        each_row(self.steps, shorts, |place, _| mask[place] = 1.0);
+        for (mask, group) in self.mask.chunks_exact_mut(steps).zip(shorts.chunks(LANES)) {
+            let length = |lane: usize| group.get(lane).map_or(0, |short| short.rows.len() as u32);
+            let lengths: [u32; LANES] = std::array::from_fn(length);
+            for (t, mask) in (0..).zip(mask) {
+                *mask = lengths.map(|length| f64::from(u8::from(t < length)));
+            }
+        }
     }
 
     /// The running sums of a policy, of one group.
@@ -171,17 +189,6 @@ impl Groups {
             let products = ratios.cumulative_product(one);
             c[0] = one.0;
             c[1..].iter_mut().zip(products.0).for_each(|(c, product)| *c = product.0);
-        }
-    }
-}
-
-/// Calls `take` with the place of each row by groups, steps and lanes, and the row.
-#[inline(always)]
-fn each_row(steps: usize, shorts: &[Short], mut take: impl FnMut(usize, usize)) {
-    for (g, group) in shorts.chunks(LANES).enumerate() {
-        for (lane, short) in group.iter().enumerate() {
-            let first = g * steps * LANES + lane;
-            short.rows.clone().enumerate().for_each(|(t, row)| take(first + t * LANES, row));
         }
     }
 }
