@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 import pluggy
 
 from offpolicy.experiments.experiment import Study
-from offpolicy.protocols import Domain, Generator, ModelFitter
+from offpolicy.intervals import Method
+from offpolicy.protocols import Domain, Estimator, Generator, ModelFitter
 
 GROUP = "offpolicy"
 hookspec = pluggy.HookspecMarker(GROUP)
@@ -40,4 +41,16 @@ def offpolicy_candidate_policies() -> Mapping[str, Callable[..., Generator]]:
 @hookspec
 def offpolicy_experiments() -> Mapping[str, Callable[..., Study]]:
     """Experiments for `offpolicy reproduce`; a maker takes no arguments."""
+    return {}
+
+
+@hookspec
+def offpolicy_estimators() -> Mapping[str, Callable[..., Estimator]]:
+    """Estimators by id, for `evaluate(estimators=[...])` and all that is built on it; a maker takes no arguments."""
+    return {}
+
+
+@hookspec
+def offpolicy_intervals() -> Mapping[str, Callable[..., Method]]:
+    """Confidence intervals by name, for `interval=`; a maker takes no arguments."""
     return {}

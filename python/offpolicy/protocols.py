@@ -1,4 +1,4 @@
-"""Protocols of domains, policies, models and generators of candidates, on NumPy arrays of n rows.
+"""Protocols of domains, policies, models, generators of candidates and estimators, on NumPy arrays of n rows.
 
 States are an (n, k) array with one column for each of `state_columns`. Actions are whole numbers 0, 1, …. `step` counts
 from 0, and is one number for all rows or an array of n numbers.
@@ -23,6 +23,7 @@ from offpolicy._util.arrays import Actions as Actions
 from offpolicy._util.arrays import Floats as Floats
 from offpolicy._util.arrays import States as States
 from offpolicy._util.arrays import Step as Step
+from offpolicy.logs.block import Block
 from offpolicy.simulation import rollouts
 
 
@@ -276,6 +277,30 @@ class Generator(Protocol):
 
     def candidates(self, log: Any, domain: Setting) -> Iterable[Candidate]:
         """Return the candidates, each with a different name."""
+        ...
+
+
+class Estimator(Protocol):
+    """A mean over trajectories, x̄ = Σ x_i / n, of which a package tells the value x_i of each.
+
+    It may also have `range(bounds, terms)`, the least and the largest value that a trajectory can have by the given
+    `offpolicy.Bounds`, for the intervals that hold for finite samples; see `offpolicy.evaluation.bounds.Ranged`.
+    """
+
+    #: What it is, in a few words.
+    name: str
+    #: What it reads beside `reward`: `ratio`, `q_hat`, `v_hat`, `r_hat`, `transition_ratio`, or columns of its own.
+    needs: Sequence[str]
+    #: True where its expectation is the value of the target policy, if the logged probabilities are right.
+    unbiased: bool
+    #: True where its values are those of an unbiased estimator pulled towards 0.
+    shrinks: bool = False
+    #: Its defining equation, and where it is from.
+    equation: str = ""
+    reference: str = ""
+
+    def values(self, block: Block) -> Floats:
+        """Return the value of each trajectory of a block, n values, none of which depends on the other trajectories."""
         ...
 
 

@@ -5,9 +5,11 @@ from types import ModuleType, SimpleNamespace
 from unittest import mock
 
 import gymnasium
+import lab
 import numpy as np
 import offpolicy as op
 import polars as pl
+import pytest
 from error_triggers import EAGER, LOG, WALK
 from gymnasium import spaces
 from gymnasium.wrappers import TimeLimit
@@ -161,6 +163,13 @@ def made(maker, **options):
     registry = SimpleNamespace(find=lambda hook, name: maker)
     with mock.patch.object(plugins, "registry", return_value=registry):
         return op.domain("pond", **options)
+
+
+def estimated(values, **members):
+    """An evaluation by an estimator of a plugin."""
+    with pytest.MonkeyPatch.context() as patch:
+        lab.lab(patch, {"odd": lab.giving(values, **members)})
+        return op.evaluate(op.demo_log(episodes=20), estimators=["odd"])
 
 
 def without_jax():
@@ -320,6 +329,9 @@ PLUGINS = {
     "maker-failed": lambda _: made(lambda: 1 / 0),
     "refused-by-maker": lambda _: made(lambda *, size: size),
     "number-expected": lambda _: made(Walk, horizon="many"),
+    "undeclared-column": lambda _: estimated(lambda block: block["q_hat"]),
+    "wrong-description": lambda _: estimated(lambda block: block["reward"], needs="ratio"),
+    "wrong-numbers": lambda _: estimated(lambda block: block["reward"]),
 }
 
 

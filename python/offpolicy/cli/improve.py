@@ -10,7 +10,7 @@ import click
 import offpolicy as op
 from offpolicy.cli import complete
 from offpolicy.cli.names import check_name, choose_fitter, make_domain
-from offpolicy.cli.options import bounds_options, driver_options, read_mixture, read_names
+from offpolicy.cli.options import bounds_options, driver_options, read_interval, read_mixture, read_names
 from offpolicy.cli.output import check_target, check_writable, one_document
 from offpolicy.cli.progress import progress
 from offpolicy.cli.withheld import asked_for_interval, no_interval
@@ -50,8 +50,8 @@ from offpolicy.simulation.domain_policies import domain_policy
     default="dr",
     show_default=True,
     metavar="ID",
-    shell_complete=complete.among(averaged()),
-    help=f"One of {', '.join(averaged())}.",
+    shell_complete=complete.averages,
+    help=f"One of {', '.join(averaged())}, or of a plugin.",
 )
 @click.option("--baseline", type=float, help="The constant of dr-bsl.")
 @click.option("--caution", type=float, help="C of the score, gain - Cσ or V - Cσ; by default 1.")
@@ -72,9 +72,10 @@ from offpolicy.simulation.domain_policies import domain_policy
 @click.option("--confidence", type=float, help="Level of the lower bound of --interval; by default 0.95.")
 @click.option(
     "--interval",
-    type=click.Choice(CHOICES),
+    callback=read_interval,
+    shell_complete=complete.intervals,
     metavar="METHOD",
-    help=f"Instead of C errors: the lower bound of this interval, one of {', '.join(CHOICES)}.",
+    help=f"Instead of C errors: the lower bound of this interval, one of {', '.join(CHOICES)}, or of a plugin.",
 )
 @bounds_options
 @click.option(

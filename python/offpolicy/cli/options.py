@@ -12,11 +12,12 @@ import click
 
 from offpolicy.cli import complete
 from offpolicy.drivers.arguments import COUNTS
+from offpolicy.errors import UsageError
 from offpolicy.errors.hints import hint, suggestion
 from offpolicy.evaluation.bounds import Bounds
 from offpolicy.evaluation.estimators import named, usual
 from offpolicy.evaluation.plan import TRUNCATIONS
-from offpolicy.intervals import CHOICES
+from offpolicy.intervals import CHOICES, method_of
 from offpolicy.logs.columns import Columns, PolicyColumns
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -116,11 +117,12 @@ def estimate_options(command: Command) -> Command:
         click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals."),
         click.option(
             "--interval",
-            type=click.Choice(CHOICES),
+            callback=read_interval,
+            shell_complete=complete.intervals,
             default="t",
             show_default=True,
             metavar="METHOD",
-            help=f"One of {', '.join(CHOICES)}.",
+            help=f"One of {', '.join(CHOICES)}, or of a plugin.",
         ),
         bounds_options,
         click.option("--continuing", is_flag=True, help="The task goes on after H: bound what follows too."),
@@ -226,6 +228,16 @@ def read_policies(
 def read_ids(_context: click.Context, _option: click.Parameter, texts: Sequence[str]) -> tuple[str, ...]:
     """Read options such as `--estimator dr --estimator step-is` or `--estimator dr,step-is`."""
     return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
+
+
+def read_interval(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
+    """Return the name of a confidence interval, if we or a plugin have it."""
+    if name is not None and name not in CHOICES:
+        try:
+            method_of(name)
+        except UsageError as error:
+            raise click.BadParameter(error.in_words("cli")) from None
+    return name
 
 
 def read_names(_context: click.Context, _option: click.Parameter, names: Sequence[str]) -> Sequence[str]:

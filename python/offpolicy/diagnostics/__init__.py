@@ -33,6 +33,7 @@ import polars as pl
 
 from offpolicy import _core
 from offpolicy.diagnostics import e_value, leverage, pareto, predicted
+from offpolicy.evaluation.outcome import Found, Outcome
 from offpolicy.evaluation.verdict import ENOUGH, HEAVY
 from offpolicy.protocols import Floats
 
@@ -76,7 +77,7 @@ BY_STEP = ("ess", "mean_weight", "mean_ratio", "mean_squared_ratio")
 class Diagnostics:
     """The four tables for the named policies, made on demand; `names` maps numbers of policies in the core to names."""
 
-    outcome: _core.Outcome = field(repr=False)
+    outcome: Outcome = field(repr=False)
     names: dict[int, str]
 
     @cached_property
@@ -132,7 +133,7 @@ class Diagnostics:
         return {"shortest": int(length[0]), "median": int(length[at]), "mean": mean, "longest": int(length[-1])}
 
 
-def _policy(name: str, weights: _core.WeightsOutcome, outcome: _core.Outcome, lengths: pl.DataFrame) -> dict[str, Any]:
+def _policy(name: str, weights: _core.WeightsOutcome, outcome: Outcome, lengths: pl.DataFrame) -> dict[str, Any]:
     n, found = outcome.episodes, weights.diagnosis
     row: dict[str, Any] = {"policy": name, "mean_weight": weights.mean}
     row |= {"ess": weights.ess, "largest_share": weights.largest_share}
@@ -181,7 +182,7 @@ def _spread(found: _core.Diagnosis) -> Floats:
     return predicted.spread(found.mean_ratio, found.mean_squared_ratio)
 
 
-def _moved(row: _core.EstimateOutcome, name: str, outcome: _core.Outcome) -> dict[str, Any]:
+def _moved(row: Found, name: str, outcome: Outcome) -> dict[str, Any]:
     weights = outcome.weights[row.policy]
     leaders = weights.diagnosis.leaders if weights.diagnosis else []
     return leverage.moved(name, row, outcome.episodes, weights.mean, leaders)

@@ -7,8 +7,9 @@
     skewness                 mean (x_i − x̄)³ / (mean (x_i − x̄)²)^{3/2},      weighted estimators: of ψ_i
 
 ψ_i are influence values, which a second pass computes. Σ' leaves out the k trajectories with the largest weights. v_i
-is V̂(s_1) for the doubly robust estimators and 0 for the others. `step-wis` and `wdr` have only the first and the last
-of these numbers and `magic` has none, because a trajectory's contribution to them depends on every step of all others.
+is V̂(s_1) for the doubly robust estimators and 0 for the others; it is not known for estimators of plugins. `step-wis`
+and `wdr` have only the first and the last of these numbers and `magic` has none, because a trajectory's contribution to
+them depends on every step of all others.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import polars as pl
 
 from offpolicy import _core
 from offpolicy.evaluation.estimators import describe
+from offpolicy.evaluation.outcome import Exactly, Found, FoundByPlugin, Quantity
 
 SCHEMA = {
     "policy": pl.String,
@@ -62,7 +64,7 @@ class Leading:
 
 
 def moved(
-    policy: str, found: _core.EstimateOutcome, n: int, mean_weight: float | None, leaders: Sequence[_core.Leader]
+    policy: str, found: Found, n: int, mean_weight: float | None, leaders: Sequence[_core.Leader]
 ) -> dict[str, Any]:
     """Return one row of the table; a number is None if it is out of f64 range or the leaders do not determine it."""
     estimator, value = found.estimator, found.value.value
@@ -71,26 +73,27 @@ def moved(
     weights = _known(leader.weight for leader in leaders)
     if value is None or mean_weight is None or weights is None:
         return row
-    parts = _parts(estimator, value, n, mean_weight, leaders, weights)
+    parts = _parts(found, value, n, mean_weight, leaders, weights)
     if parts is None:
         return row
     row["without_largest"] = parts.without(1)
     if len(leaders) == TEN:
         row["without_ten"] = parts.without(TEN)
         about = describe(estimator)
-        # A cap does not change V̂(s_1) or 0, but that part is not known here for estimators with a baseline.
-        if about.uses_weights and not about.needs_baseline and weights[-1] > 0:
+        # A cap does not change V̂(s_1) or 0, but that part is not known here with a baseline or for a plugin.
+        known = not (about.needs_baseline or isinstance(found, FoundByPlugin))
+        if about.uses_weights and known and weights[-1] > 0:
             row["capped"] = parts.capped([1 - weights[-1] / c for c in weights], lose_size=about.weighted)
     return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in row.items()}
 
 
 def _parts(
-    estimator: str, value: float, n: int, mean_weight: float, leaders: Sequence[_core.Leader], weights: list[float]
+    found: Found, value: float, n: int, mean_weight: float, leaders: Sequence[_core.Leader], weights: list[float]
 ) -> Leading | None:
     """Return the estimate and its leading trajectories, or None if one of these has no known value."""
-    about = describe(estimator)
+    about = describe(found.estimator)
     of_returns = about.weighted and about.weights_returns
-    values = _known(leader.returns if of_returns else leader.values.get(estimator) for leader in leaders)
+    values = _known(leader.returns if of_returns else _value(found, leader) for leader in leaders)
     kept = _known(leader.first_v_hat for leader in leaders) if about.corrects_first_value else [0.0] * len(leaders)
     if not leaders or values is None or kept is None:
         return None
@@ -100,7 +103,14 @@ def _parts(
     return Leading(value * n, float(n), [(x, 1.0) for x in values], kept)
 
 
-def _known(numbers: Iterable[_core.Number | None]) -> list[float] | None:
+def _value(found: Found, leader: _core.Leader) -> Quantity | None:
+    """Return the estimator's value of a leading trajectory."""
+    if isinstance(found, FoundByPlugin):
+        return Exactly(found.leading[leader.episode]) if leader.episode in found.leading else None
+    return leader.values.get(found.estimator)
+
+
+def _known(numbers: Iterable[Quantity | None]) -> list[float] | None:
     """Return numbers as floats, or None if one is missing or out of f64 range."""
     found = [None if number is None else number.value for number in numbers]
     known = [x for x in found if x is not None]

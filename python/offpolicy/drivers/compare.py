@@ -17,7 +17,7 @@ from offpolicy._util.files import write_json
 from offpolicy._util.scalars import MOST_THREADS, is_number, number, whole
 from offpolicy._util.scratch import ScratchFolder
 from offpolicy.drivers.arguments import read_domain, read_fitter, read_policies
-from offpolicy.drivers.comparison import Comparison, Estimator, needs_model, true_values
+from offpolicy.drivers.comparison import Comparison, EstimateFunction, needs_model, true_values
 from offpolicy.errors.kinds.of_arguments import at_least_one, bad_value
 from offpolicy.errors.kinds.of_drivers import (
     names_of_estimators,
@@ -73,7 +73,7 @@ def compare(
     domain: str | Domain,
     policies: Mapping[str, Policy],
     *,
-    estimators: Sequence[str | Estimator] = ("step-is", "step-wis", "dr"),
+    estimators: Sequence[str | EstimateFunction] = ("step-is", "step-wis", "dr"),
     sizes: int | Sequence[int] = (100, 1000),
     runs: int = 100,
     fitter: str | ModelFitter = "tabular",
@@ -181,7 +181,7 @@ def _known(truth: Any, policies: Mapping[str, Policy]) -> dict[str, tuple[float,
     return {name: (float(truth[name]), 0.0) for name in policies}
 
 
-def _estimators(estimators: Any) -> tuple[list[str], dict[str, Estimator]]:
+def _estimators(estimators: Any) -> tuple[list[str], dict[str, EstimateFunction]]:
     """Return the ids, and the functions by their names."""
     one_alone = isinstance(estimators, str) or callable(estimators) or not isinstance(estimators, Iterable)
     given = [estimators] if one_alone else list(estimators)

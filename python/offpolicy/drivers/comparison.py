@@ -32,7 +32,7 @@ from offpolicy.protocols import Domain, ModelFitter, Policy
 #: The first of the two numbers that key the random streams of the truth; the streams of runs are keyed by one number.
 TRUTH = 0
 #: A function of the rows of a log, sorted by episode and step, with the columns that `evaluate` reads and `ratio`.
-Estimator = Callable[[pl.DataFrame], float]
+EstimateFunction = Callable[[pl.DataFrame], float]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Comparison:
     domain: Domain
     policies: Mapping[str, Policy]
     estimators: Sequence[str]
-    functions: Mapping[str, Estimator]
+    functions: Mapping[str, EstimateFunction]
     sizes: Sequence[int]
     fitter: ModelFitter | None
     folds: int

@@ -39,6 +39,7 @@ from offpolicy.drivers.split_log import TEST, TRAIN, Parts, SplitLog, Stored
 from offpolicy.errors.kinds.of_arguments import bad_value
 from offpolicy.errors.kinds.of_models import fraction_leaves_none, one_fold_has_all
 from offpolicy.evaluation.bounds import Bounds
+from offpolicy.evaluation.estimators import own_columns
 from offpolicy.evaluation.evaluate import (
     NoWeightError,
     check_cluster,
@@ -176,7 +177,8 @@ def cross_fit(
     with steady(log_seen.check):
         clusters = None if cluster is None else Clusters.read(source, columns, cluster)
         parts = parts if clusters is None else _by_cluster(parts, clusters, train_fraction)
-        split_log = SplitLog(source, columns, setting, parts, [] if cluster is None else [cluster])
+        beside = [*own_columns(wanted or ()), *([] if cluster is None else [cluster])]
+        split_log = SplitLog(source, columns, setting, parts, beside)
         chosen = _evaluated(split_log.episodes, parts.count, train_fraction)
         if estimated is not None:
             split_log.estimated(behavior_columns(split_log.whole, setting, parts.of, parts.count, **estimated))
@@ -236,7 +238,8 @@ def _refuse(
         lacking=lacking(columns, source.columns, behavior, TARGET, words.column),
         behavior=words.given("behavior", "counts"),
     )
-    target = TargetPolicy(TARGET, ratio, dict.fromkeys(MODELLED, ""), lacks=lacks)
+    own = [name for name in own_columns(estimators or ()) if name in source.columns]
+    target = TargetPolicy(TARGET, ratio, dict.fromkeys([*MODELLED, *own], ""), lacks=lacks)
     choose_estimators([target], estimators, settings.baseline)
     plan = Plan(
         columns=columns,

@@ -82,7 +82,7 @@ class PooledEstimate(Estimate):
         if name == auto.AUTO:
             request = self._request(name, confidence, bounds, side, **options)
             return auto.take(request, lambda rung: self.interval(confidence, rung, bounds, side, **options))
-        kind = intervals.METHODS[name].kind
+        kind = intervals.method_of(name).kind
         if kind in ("asymptotic", "heuristic") or not self._modelled:
             return super().interval(confidence, method, bounds, side, **options)
         without = Interval(None, None, name, kind, level, side=side)

@@ -49,7 +49,8 @@ from offpolicy.evaluation.options import ProgressFunction
 from offpolicy.evaluation.plan import BEHAVIOR, need_baseline
 from offpolicy.evaluation.result import Evaluation
 from offpolicy.folds import fold_of
-from offpolicy.intervals import METHODS, PROMISES
+from offpolicy.intervals import PROMISES, method_of
+from offpolicy.intervals.auto import AUTO
 from offpolicy.logs.columns import ESTIMATED, SCORE, Columns, PolicyColumns
 from offpolicy.logs.log_probabilities import with_behavior
 from offpolicy.logs.reading import steady
@@ -236,15 +237,16 @@ def check_estimator(estimator: str, baseline: float | None, domain: Setting) -> 
         raise value_of_behavior(estimator=name, target="candidate", others=others)
     if about.model == "value":
         raise bounds_nothing(estimator=name, bias="its model's bias", others=others)
-    if about.unbiased == "in-the-limit" and not (about.shrinks and domain.reward_range[0] >= 0):
-        bias = "its bias, which makes costs look smaller," if about.shrinks else "its bias in small samples"
+    if about.unbiased in ("in-the-limit", "never") and not (about.shrinks and domain.reward_range[0] >= 0):
+        other = "its bias" if about.unbiased == "never" else "its bias in small samples"
+        bias = "its bias, which makes costs look smaller," if about.shrinks else other
         raise bounds_nothing(estimator=name, bias=bias, others=others)
     need_baseline(estimator, baseline)
 
 
 def cost_floor(domain: Setting, estimator: str, bound: LowerBound) -> float | None:
     """Return the lowest reward if it is a cost, so that the gain of `step-is` must be measured from it; else None."""
-    certain = bound.method in METHODS and METHODS[bound.method].kind in PROMISES
+    certain = bound.method not in (None, AUTO) and method_of(bound.method).kind in PROMISES
     lowest = domain.reward_range[0]
     return lowest if describe(estimator).with_baseline and not certain and -math.inf < lowest < 0 else None
 

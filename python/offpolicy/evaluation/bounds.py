@@ -15,11 +15,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from offpolicy._util import words
+from offpolicy.errors import OffPolicyError
 from offpolicy.errors.kinds.of_evaluation import (
     bad_bound,
     bounds_too_short,
@@ -27,7 +28,8 @@ from offpolicy.errors.kinds.of_evaluation import (
     missing_bound,
     range_not_known,
 )
-from offpolicy.evaluation.estimators import describe
+from offpolicy.errors.kinds.of_plugins import maker_failed, wrong_numbers
+from offpolicy.evaluation.estimators import describe, from_plugin
 from offpolicy.protocols import Floats, Setting
 
 Range = tuple[float, float]
@@ -47,6 +49,15 @@ class Terms:
     shortest: int | None = None  # the length of the shortest episode
     estimated: bool = False  # whether π0 in the ratios was estimated
     mended: str | None = None  # words for what replaced the missing rewards of truncated episodes
+
+
+@runtime_checkable
+class Ranged(Protocol):
+    """An estimator of a plugin that knows how bounds limit the value of a trajectory."""
+
+    def range(self, bounds: Bounds, terms: Terms) -> Range:
+        """Return the least and the largest value that a trajectory can have."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -147,11 +158,29 @@ class Bounds:
                 return _dr(self.rewards(), weights, self._q(terms.horizon), terms.discount)
             case "less-baseline":
                 return _dr(self.rewards(), self._ratio(terms.horizon), self._baseline(terms), terms.discount)
+            case "own":
+                return self._told(estimator, terms)
             case "unknown":
                 where = " where the log has a transition_ratio" if "transition_ratio" in about.reads else ""
                 raise range_not_known(estimator=estimator, where=where)
             case kind:
                 raise range_not_known(estimator=estimator, where=f": bounds do not know the kind {kind!r}")
+
+    def _told(self, estimator: str, terms: Terms) -> Range:
+        """Return the range that an estimator of a plugin tells."""
+        about = from_plugin(estimator)
+        assert about is not None
+        assert isinstance(about.estimator, Ranged)
+        try:
+            low, high = (float(end) for end in about.estimator.range(self, terms))
+        except OffPolicyError:
+            raise
+        except Exception as error:
+            what = f"the range of {about.who} failed"
+            raise maker_failed(what=what, type=type(error).__name__, error=error) from error
+        if not low <= high:
+            raise wrong_numbers(who=f"the range of {about.who}", expected="(lowest, highest)", found=(low, high))
+        return low, high
 
     def _weighted_return(self, terms: Terms) -> Range:
         """Return the range of a return times the product of all ratios."""

@@ -15,12 +15,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from offpolicy import _core, intervals
+from offpolicy import intervals
 from offpolicy._util import words
 from offpolicy._util.phrase import phrase
 from offpolicy.evaluation.bounds import Bounds, Range, Terms
 from offpolicy.evaluation.estimate import Estimate
 from offpolicy.evaluation.estimators import describe
+from offpolicy.evaluation.outcome import FoundDifference
 from offpolicy.intervals import Interval
 from offpolicy.intervals.paired import PairedRequest, PairedSamples
 from offpolicy.intervals.request import REPLICATES
@@ -52,7 +53,7 @@ class Difference:
 
     @classmethod
     def of(
-        cls, estimate: Estimate, against: str, found: _core.DifferenceOutcome | None, other_error: float | None
+        cls, estimate: Estimate, against: str, found: FoundDifference | None, other_error: float | None
     ) -> Difference:
         """Return the difference that the core found, set to 0 if only rounding makes it different from 0.
 
@@ -126,6 +127,7 @@ class Difference:
                     samples.normalisers,
                     crossing=samples.crossing,
                     reading=samples.reading,
+                    horizon=samples.horizon,
                 ),
             ),
             confidence=settings.confidence if confidence is None else confidence,

@@ -1,7 +1,8 @@
 """The estimators by id: what each is, what it needs, and what may be expected of it.
 
-Every estimator describes itself once, those of the core in `rust/core/src/estimators` with one file for each. All other
-modules ask here for a trait instead of comparing an id:
+Every estimator describes itself once: those of the core in `rust/core/src/estimators` with one file for each, those of
+other packages through the hook `offpolicy_estimators` (`from_plugins`). All other modules ask here for a trait instead
+of comparing an id:
 
     describe("dr").needs                                   the columns that one estimator needs
     named(lambda about: about.weighted)                    the ids of all estimators with a trait
@@ -18,6 +19,7 @@ from offpolicy._util.scalars import shown
 from offpolicy.errors.hints import hint
 from offpolicy.errors.kinds.of_arguments import at_least_one, unknown_name
 from offpolicy.errors.kinds.of_evaluation import ids_in_one_text, not_an_id
+from offpolicy.evaluation.from_plugins import INSTALLED, FromPlugin
 
 
 class Description(Protocol):
@@ -70,7 +72,10 @@ class Description(Protocol):
 
     @property
     def unbiased(self) -> str:
-        """Return when its expectation is the value: always, with-right-model, with-transition-ratio, in-the-limit."""
+        """Return when its expectation is the value.
+
+        This is one of always, with-right-model, with-transition-ratio, in-the-limit and never.
+        """
         ...
 
     @property
@@ -144,7 +149,7 @@ class Description(Protocol):
 
 @cache
 def estimators() -> Mapping[str, Description]:
-    """Return all estimators by id, in the order of tables."""
+    """Return the estimators of the core by id, in the order of tables."""
     return {about.id: about for about in _core.estimators()}
 
 
@@ -161,11 +166,31 @@ def describe(estimator: str) -> Description:
     known = estimators()
     if estimator in known:
         return known[estimator]
-    raise unknown_name(lack="no estimator", name=shown(estimator), hint=hint(estimator, list(known)))
+    if (found := INSTALLED.find(estimator)) is not None:
+        return found
+    names = [*known, *INSTALLED.names()]
+    raise unknown_name(lack="no estimator", name=shown(estimator), hint=hint(estimator, names) + INSTALLED.broken())
+
+
+def from_plugin(estimator: str) -> FromPlugin | None:
+    """Return an estimator of a plugin; None for one that the core computes."""
+    about = describe(estimator)
+    return about if isinstance(about, FromPlugin) else None
+
+
+def is_known(estimator: str) -> bool:
+    """Return True for an id that the core or a plugin has."""
+    return estimator in estimators() or INSTALLED.find(estimator) is not None
+
+
+def own_columns(estimators: Iterable[str]) -> list[str]:
+    """Return the columns that estimators of plugins read by their names, beside those of the policy's roles."""
+    found = (about for about in map(from_plugin, estimators) if about is not None)
+    return list(dict.fromkeys(name for about in found for name in about.own_columns))
 
 
 def named(where: Callable[[Description], bool] = lambda _: True) -> tuple[str, ...]:
-    """Return the ids of all estimators, or of those for which `where` is true.
+    """Return the ids of all estimators of the core, or of those for which `where` is true.
 
     >>> named(lambda about: about.of_behavior)
     ('mc',)

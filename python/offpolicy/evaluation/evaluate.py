@@ -1,6 +1,6 @@
 """The function `evaluate`, which reads a log once, or twice where a standard error needs the normalisers first.
 
-    open → plan → prepare → first pass → mend → second pass → build
+    open → plan → prepare → first pass → mend → second pass → plugins → build
 
 Each step is a function below `evaluate`, in this order.
 """
@@ -30,6 +30,7 @@ from offpolicy.evaluation.options import (
     check_continuing,
     check_types,
 )
+from offpolicy.evaluation.outcome import Outcome, with_plugins
 from offpolicy.evaluation.passes import Scanner
 from offpolicy.evaluation.plan import BEHAVIOR, Plan, left_out
 from offpolicy.evaluation.planning import check_baseline, for_one_pass, make_plan
@@ -41,7 +42,7 @@ from offpolicy.logs.log_probabilities import LogRatios
 from offpolicy.logs.sort import tidy
 from offpolicy.logs.sources import Source, open_log
 from offpolicy.logs.trajectories import Samples
-from offpolicy.logs.truncation import Cut, check_mended, mend, with_checks
+from offpolicy.logs.truncation import Cut, check_mended, mend, read_by_mending, with_checks
 
 __all__ = ["NoWeightError", "check_cluster", "check_continuing", "check_types", "evaluate"]
 
@@ -86,8 +87,9 @@ def evaluate(
     discount
         γ, from 0 to 1.
     estimators
-        Ids such as `"step-is"` and `"dr"`; None for all that the columns allow, except for those that must be named,
-        such as `"is-truncated"`.
+        Ids such as `"step-is"` and `"dr"`, also those of plugins; None for all that the columns allow, except for those
+        that must be named, such as `"is-truncated"` and all of plugins. Each estimator of a plugin reads the log once
+        more, in this process, and keeps one number per episode.
     columns, policies
         The names of the columns, where they are not the default ones, and those of several target policies.
     horizon
@@ -182,8 +184,10 @@ def evaluate(
     read = _mend(read, options, story)
     if not options.explicit:
         read = _without_dead_policies(read, story)
-    outcome = _second_pass(read, options)
-    estimates, samples, beyond = _build(outcome, read, opened, options, story)
+    computed = _second_pass(read, options)
+    samples = _samples(computed, read, options)
+    outcome = with_plugins(computed, read.plan, samples)
+    estimates, beyond = _build(outcome, samples, read, opened, options, story)
     source.check_unchanged()
     names = read.plan.policy_names
     return Evaluation(
@@ -258,16 +262,22 @@ def _prepare(opened: Opened, plan: Plan, options: Options, story: Story) -> Sour
     """Write the ratios of log-probabilities beside the log and sort it, where that is needed."""
     source = opened.source
     if opened.log_ratios is not None:
-        names = [*plan.names(), *_beside(source, plan, options.cluster)]
+        names = _kept(source, plan, options)
         source = opened.log_ratios.written(source, opened.columns, names, options.density)
     if options.order == "any" or options.dedupe:
-        names = [*plan.names(), *_beside(source, plan, options.cluster)]
-        source, removed = tidy(source, list(dict.fromkeys(names)), plan.columns, options.dedupe == "identical")
+        names = _kept(source, plan, options)
+        source, removed = tidy(source, names, plan.columns, options.dedupe == "identical")
         story.repairs["sorted"] = True
         if options.dedupe:
             story.repairs["duplicates_removed"] = removed
             story.notes.append(f"{removed} repeated rows were dropped")
     return source
+
+
+def _kept(source: Source, plan: Plan, options: Options) -> list[str]:
+    """Return the columns that a rewritten log must have, each once."""
+    names = [*plan.names(), *read_by_mending(plan), *_beside(source, plan, options.cluster)]
+    return list(dict.fromkeys(names))
 
 
 def _first_pass(source: Source, plan: Plan, options: Options, story: Story, counting: Counting) -> Read:
@@ -328,21 +338,27 @@ def _second_pass(read: Read, options: Options) -> _core.Outcome:
     return read.whole.outcome(second)
 
 
-def _build(
-    outcome: _core.Outcome, read: Read, opened: Opened, options: Options, story: Story
-) -> tuple[tuple[Estimate, ...], Samples, Range | None]:
-    """Return the estimates, the samples that their intervals need, and the range of rewards after the horizon."""
-    scanner, plan, estimated = read.scanner, read.plan, opened.plan.estimated
-    samples = Samples(
+def _samples(outcome: _core.Outcome, read: Read, options: Options) -> Samples:
+    """Return what reads single trajectories for estimators of plugins and for intervals."""
+    scanner = read.scanner
+    return Samples(
         scanner.again,
         scanner.source,
-        plan,
+        read.plan,
         read.whole.normalisers,
         read.clusters,
         options.passes,
         scanner.crossing,
         scanner.reading,
+        outcome.horizon,
     )
+
+
+def _build(
+    outcome: Outcome, samples: Samples, read: Read, opened: Opened, options: Options, story: Story
+) -> tuple[tuple[Estimate, ...], Range | None]:
+    """Return the estimates with all that their intervals need, and the range of what follows after the horizon."""
+    plan, estimated = read.plan, opened.plan.estimated
     terms = Terms(
         options.discount,
         outcome.horizon,
@@ -371,7 +387,7 @@ def _build(
         found, remark = with_estimated_behavior(found, samples, scored, options.passes)
         story.notes.append(remark)
     story.notes += notes
-    return found, samples, beyond
+    return found, beyond
 
 
 def _goes_on(horizon: int, least: float, most: float) -> str:
@@ -381,9 +397,7 @@ def _goes_on(horizon: int, least: float, most: float) -> str:
     )
 
 
-def _paired(
-    estimates: Sequence[Estimate], outcome: _core.Outcome, names: Sequence[str]
-) -> dict[tuple[str, str], Difference]:
+def _paired(estimates: Sequence[Estimate], outcome: Outcome, names: Sequence[str]) -> dict[tuple[str, str], Difference]:
     """Return the differences of the target policies' estimates from the mean return, by policy and estimator."""
     rows = {(names[row.policy], row.estimator): row for row in outcome.estimates}
     own = rows[BEHAVIOR, RETURNS].std_error

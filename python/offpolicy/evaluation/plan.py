@@ -18,12 +18,15 @@ from offpolicy.errors.kinds.of_arguments import (
     nothing_given,
 )
 from offpolicy.errors.kinds.of_columns import estimator_lacks_column
-from offpolicy.evaluation.estimators import RETURNS, describe, usual
+from offpolicy.evaluation.estimators import RETURNS, describe, from_plugin, named, usual
+from offpolicy.evaluation.from_plugins import MODELS, ROLES, FromPlugin
 from offpolicy.logs.columns import ESTIMATED, Columns, PolicyColumns, instead_of
 from offpolicy.logs.crossing import Crossing
 
 BEHAVIOR = "behavior"
 TARGET = "target"
+#: The estimator that the core computes if all others are of plugins, so that the weights are diagnosed.
+WATCHED = named(lambda about: tuple(about.needs) == ("ratio",) and not about.weighted)[0]
 #: The longest horizon that may be given; `dr-bsl` makes a table over it.
 LONGEST = 10_000_000
 #: The ways to treat truncated episodes.
@@ -63,7 +66,7 @@ class Policy:
 
     name: str
     ratio: RatioForm | None
-    models: dict[str, str]  # q_hat, v_hat, r_hat, transition_ratio -> column
+    models: dict[str, str]  # q_hat, v_hat, r_hat, transition_ratio, and columns that plugins read -> column
     estimators: tuple[str, ...] = ()
     lacks: str = ""  # words for the columns that are missing for a ratio
 
@@ -140,6 +143,8 @@ class Plan:
     def _works_again(self, estimator: str) -> bool:
         """Return True if an estimator needs the second pass for its values, its error or its influence values."""
         about = describe(estimator)
+        if isinstance(about, FromPlugin):
+            return False
         unknown_horizon = about.needs_baseline and self.settings.horizon is None
         return about.passes > 1 or unknown_horizon or (about.weighted and (self.diagnostics or self.paired))
 
@@ -186,7 +191,7 @@ class Plan:
             check_only=self.check_only,
             diagnostics=self.diagnostics,
             paired=self.paired,
-            extra=self.extra,
+            extra=[*self.extra, *_read_by_plugins(self.policies)],
             crossing=self.crossing.ids,
             first_step=self.crossing.first_step,
             memory=self.memory,
@@ -198,13 +203,20 @@ class Plan:
 
 
 def _policy_spec(policy: Policy, is_base: bool) -> _core.PolicySpec:
-    """Return a policy as the core takes it, with the columns that its estimators or its mixtures read."""
-    needs = {need for e in policy.estimators for need in (*describe(e).needs, *describe(e).reads)}
+    """Return a policy as the core takes it, with the columns that its estimators or its mixtures read.
+
+    The core does not compute the estimators of plugins, but it diagnoses the weights that they use.
+    """
+    computed = [e for e in policy.estimators if from_plugin(e) is None]
+    weighted = any(describe(e).uses_weights for e in policy.estimators)
+    if weighted and not any(describe(e).uses_weights for e in computed):
+        computed.append(WATCHED)
+    needs = {need for e in computed for need in (*describe(e).needs, *describe(e).reads)}
     form = policy.ratio if is_base or "ratio" in needs else None
     models = {role: name for role, name in policy.models.items() if role in needs}
     return _core.PolicySpec(
         policy.name,
-        policy.estimators,
+        computed,
         probabilities=(form.behavior, form.target) if isinstance(form, Probabilities) else None,
         ratio=form.name if isinstance(form, RatioColumn) else None,
         mixture=(form.of, form.alpha) if isinstance(form, MixedRatio) else None,
@@ -212,14 +224,33 @@ def _policy_spec(policy: Policy, is_base: bool) -> _core.PolicySpec:
     )
 
 
+def _read_by_plugins(policies: Sequence[Policy]) -> list[tuple[str, str]]:
+    """Return the columns that estimators of plugins read, each with the role by which the core checks it."""
+    wanted = [
+        (policy.models[need], need if need in ROLES else "reward")
+        for policy in policies
+        for about in map(from_plugin, policy.estimators)
+        if about is not None
+        for need in about.needs
+        if need != "ratio"
+    ]
+    return list(dict.fromkeys(wanted))
+
+
 def find_policies(
-    available: Collection[str], columns: Columns, policies: Mapping[str, PolicyColumns] | None
+    available: Collection[str],
+    columns: Columns,
+    policies: Mapping[str, PolicyColumns] | None,
+    own: Collection[str] = (),
 ) -> tuple[Policy, ...]:
-    """Return the target policies with the columns that the log has; None stands for one policy in default columns."""
+    """Return the target policies with the columns that the log has; None stands for one policy in default columns.
+
+    `own` names the columns that estimators of plugins read by their names.
+    """
     behavior = columns.find("behavior_prob", available)
-    roles = ("q_hat", "v_hat", "r_hat", "transition_ratio")
+    beside = {name: name for name in own if name in available}
     if policies is None:
-        models = {role: name for role in roles if (name := columns.find(role, available))}
+        models = {role: name for role in MODELS if (name := columns.find(role, available))} | beside
         target, ratio = columns.find("target_prob", available), columns.find("ratio", available)
         if ratio and (columns.renamed("ratio") or not (behavior and target)):
             target = None
@@ -241,7 +272,7 @@ def find_policies(
             form = None if base.ratio is None or alpha is None else MixedRatio(chosen.mixture_of, alpha)
         else:
             form = _ratio_form(behavior, chosen.target_prob, chosen.ratio)
-        models = {role: column for role in roles if (column := getattr(chosen, role))}
+        models = {role: column for role in MODELS if (column := getattr(chosen, role))} | beside
         lacks = lacking(columns, available, behavior, chosen.target_prob, words.policy_column)
         if chosen.mixture_of is not None:
             lacks = base.lacks
@@ -327,6 +358,8 @@ def _missing(policy: Policy, estimator: str) -> MissingColumnError:
     for need in describe(estimator).needs:
         if need == "ratio" and policy.ratio is None:
             return estimator_lacks_column(**here, needed=policy.lacks)
+        if need not in ROLES and need not in policy.models:
+            return estimator_lacks_column(**here, needed=f"a column {need!r}, which the log does not have")
         if need != "ratio" and need not in policy.models:
             column = (words.column if policy.name == TARGET else words.policy_column)(need)
             needed = phrase("a column {need}: name it with {column}", need=need, column=column)

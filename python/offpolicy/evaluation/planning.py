@@ -9,7 +9,7 @@ from offpolicy._util.phrase import phrase
 from offpolicy.errors.kinds.of_arguments import needs_argument
 from offpolicy.errors.kinds.of_columns import column_twice
 from offpolicy.errors.kinds.of_evaluation import no_value_after_one_pass
-from offpolicy.evaluation.estimators import RETURNS, check_ids, describe
+from offpolicy.evaluation.estimators import RETURNS, check_ids, describe, own_columns
 from offpolicy.evaluation.memory import memory_limit
 from offpolicy.evaluation.plan import Plan, Settings, choose_estimators, find_policies
 from offpolicy.logs.columns import Columns, PolicyColumns
@@ -28,7 +28,8 @@ def make_plan(
     for role in ("episode", "step", "reward"):
         columns.need(role, available)
     asked = None if estimators is None else check_ids(estimators)
-    chosen = choose_estimators(find_policies(available, columns, policies), asked, settings.baseline)
+    found = find_policies(available, columns, policies, own_columns(asked or ()))
+    chosen = choose_estimators(found, asked, settings.baseline)
     return Plan(
         columns=columns,
         settings=settings,

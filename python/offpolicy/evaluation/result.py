@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from offpolicy import _core, figures
+from offpolicy import figures
 from offpolicy._util.printing import readable
 from offpolicy._util.scalars import shown, text
 from offpolicy._util.visible import visible
@@ -27,7 +27,8 @@ from offpolicy.evaluation.bounds import Range, Terms
 from offpolicy.evaluation.cluster_verdict import judge_clusters
 from offpolicy.evaluation.difference import Difference
 from offpolicy.evaluation.estimate import Estimate, IntervalSettings
-from offpolicy.evaluation.estimators import describe, named
+from offpolicy.evaluation.estimators import describe, is_known, named
+from offpolicy.evaluation.outcome import Outcome, Quantity
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.evaluation.verdict import Verdict, best, judge, judge_estimate, none_of, unweighted, worst
 from offpolicy.figures.figure import Figure
@@ -85,7 +86,7 @@ class Evaluation:
             raise several_policies(estimator=repr(estimator), names=names, asked=asked)
         known = ", ".join(f"{e.policy}: {e.estimator}" for e in self.estimates)
         what = f"no estimate {estimator!r}" + (f" of policy {policy!r}" if policy else "")
-        hint = "" if estimator in named() else f"; estimators are {', '.join(named())}"
+        hint = "" if is_known(estimator) else f"; estimators are {', '.join(named())}"
         raise no_estimate(what=what, known=known, hint=hint)
 
     @property
@@ -262,7 +263,7 @@ class Evaluation:
 
 
 def build(
-    outcome: _core.Outcome,
+    outcome: Outcome,
     policies: list[str],
     wanted: Callable[[str, str], bool],
     explicit: bool,
@@ -310,6 +311,6 @@ def build(
     return tuple(estimates), notes
 
 
-def _std_error(error: _core.Number) -> float | None:
+def _std_error(error: Quantity) -> float | None:
     """Return a standard error as f64: 0 if it is below the range of f64, None if it is above."""
     return 0.0 if error.value is None and (error.log10 or 0.0) < 0 else error.value

@@ -27,8 +27,9 @@ estimate, where γ is the skewness of what the trajectories add to it:
                The task goes on after the horizon, and later rewards can add more than ½ of its standard error.
                The control variate of dr or wdr is further from 0 than 5 of its standard errors and than rounding, so
                that v_hat does not belong to q_hat.
-               Nothing in the log can tell its bias: it uses no weights, blends a model in as magic does, or takes a
-               model's transitions for the true ones as dr-v2 does without P̂/P.
+               Nothing in the log can tell its bias: it uses no weights, blends a model in as magic does, takes a
+               model's transitions for the true ones as dr-v2 does without P̂/P, or declares a bias as estimators of
+               plugins may do.
 
 docs/results/verdict shows what the rules do on problems whose true values are known.
 """
@@ -274,6 +275,9 @@ def _trusts_a_model(estimate: Estimate) -> Iterator[Finding]:
     name, about = estimate.estimator, describe(estimate.estimator)
     if about.blended:
         rule = f"{name} leans on a model, and nothing in the log can tell its bias"
+        yield Finding("fragile", rule, advice.WITHOUT_MODEL)
+    if about.unbiased == "never":
+        rule = f"{name} is biased, and nothing in the log can tell by how much"
         yield Finding("fragile", rule, advice.WITHOUT_MODEL)
     if about.model == "transitions" and not estimate.terms.transition_ratio:
         rule = f"{name} takes the model's transitions for the true ones, and nothing in the log can tell its bias"

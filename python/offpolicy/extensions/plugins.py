@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
@@ -17,7 +17,8 @@ from typing import Any
 
 import pluggy
 
-from offpolicy import _core, hookspecs
+from offpolicy import _core, hookspecs, intervals
+from offpolicy._util.installed import Installed
 from offpolicy._util.scalars import text
 from offpolicy.errors import OffPolicyError
 from offpolicy.errors.hints import suggestion
@@ -31,6 +32,9 @@ from offpolicy.errors.kinds.of_plugins import (
     unknown_plugin,
     wrong_answer_of_hook,
 )
+from offpolicy.evaluation import from_plugins
+from offpolicy.evaluation.estimators import ESTIMATORS
+from offpolicy.evaluation.from_plugins import FromPlugin
 from offpolicy.experiments.experiment import Study
 from offpolicy.protocols import Domain, Generator, ModelFitter
 
@@ -43,6 +47,8 @@ KINDS = {
     "offpolicy_model_fitters": "model fitter",
     "offpolicy_candidate_policies": "generator",
     "offpolicy_experiments": "experiment",
+    "offpolicy_estimators": "estimator",
+    "offpolicy_intervals": "interval",
 }
 #: The members that an object must have before it is returned; `offpolicy.testing` checks the rest.
 MEMBERS = {
@@ -50,7 +56,11 @@ MEMBERS = {
     "offpolicy_model_fitters": ("fit",),
     "offpolicy_candidate_policies": ("candidates",),
     "offpolicy_experiments": ("make", "read", "draw"),
+    "offpolicy_estimators": ("values",),
+    "offpolicy_intervals": ("ends",),
 }
+#: Names that are ours, which no plugin can bring.
+OWN: dict[str, Sequence[str]] = {"offpolicy_estimators": ESTIMATORS, "offpolicy_intervals": intervals.CHOICES}
 
 
 @dataclass
@@ -90,6 +100,7 @@ class Registry:
 
     def __init__(self) -> None:
         """Find entry points without importing them."""
+        self.made: dict[tuple[str, str], Any] = {}
         self.plugins = [Plugin(BUILTIN, "offpolicy", _core.__version__, OURS)]
         for entry in sorted(entry_points(group=hookspecs.GROUP)):
             package = (entry.dist and entry.dist.name) or entry.value
@@ -121,6 +132,12 @@ class Registry:
                 for name in sorted(makers)
                 if (first := self._owner(hook, name)) and first is not plugin
             ]
+            plugin.warnings += [
+                f"{KINDS[hook]} {name!r} is not used: offpolicy itself has that name"
+                for hook, names in OWN.items()
+                for name in plugin.brings.get(hook, {})
+                if name in names
+            ]
         return self.plugins
 
     def find(self, hook: str, name: str) -> Callable[..., Any]:
@@ -131,9 +148,22 @@ class Registry:
             return owner.brings[hook][name]
         known = sorted(self.names(hook))
         hint = suggestion(name, known) or (f"; there are {', '.join(known)}" if known else "; none is installed")
+        raise unknown_plugin(what=KINDS[hook], name=repr(name), hint=f"{hint}{self.broken()}")
+
+    def broken(self) -> str:
+        """Say which plugins cannot be asked, or not for all that they have, to be put after what was said."""
         broken = [f"; plugin {p.name!r} is broken ({p.error})" for p in self.plugins if p.error]
         strange = [f"; of plugin {p.name!r}, {_not_known(each)}" for p in self.plugins for each in p.unknown]
-        raise unknown_plugin(what=KINDS[hook], name=repr(name), hint=f"{hint}{''.join(broken + strange)}")
+        return "".join(broken + strange)
+
+    def once(self, hook: str, name: str, wrap: Callable[[str, str, Any], Any]) -> Any:
+        """Return what a plugin brings by this name, made and wrapped once; None where no plugin brings it."""
+        if (hook, name) not in self.made:
+            owner = self._owner(hook, name) if isinstance(name, str) else None
+            if owner is None:
+                return None
+            self.made[hook, name] = wrap(name, owner.name, _make(hook, name, {}))
+        return self.made[hook, name]
 
     def names(self, hook: str) -> list[str]:
         """Return the names that plugins offer through a hook, each once, in the order of the plugins."""
@@ -287,3 +317,24 @@ def study(name: str) -> Study:
     """Return the study of that name."""
     made: Study = _make("offpolicy_experiments", name, {})
     return made
+
+
+def _estimator(name: str) -> FromPlugin | None:
+    found: FromPlugin | None = registry().once("offpolicy_estimators", name, FromPlugin)
+    return found
+
+
+def _method(name: str) -> intervals.Method | None:
+    found: intervals.Method | None = registry().once("offpolicy_intervals", name, intervals.of_plugin)
+    return found
+
+
+def _connect(place: Installed[Any], hook: str, find: Callable[[str], Any]) -> None:
+    """Let a room that plugins import ask for what they bring."""
+    place.find = find
+    place.names = lambda: [name for name in registry().names(hook) if name not in OWN[hook]]
+    place.broken = lambda: registry().broken()
+
+
+_connect(from_plugins.INSTALLED, "offpolicy_estimators", _estimator)
+_connect(intervals.INSTALLED, "offpolicy_intervals", _method)

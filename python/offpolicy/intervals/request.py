@@ -13,6 +13,7 @@ from offpolicy.evaluation.bounds import Bounds, Range, Terms
 from offpolicy.evaluation.estimators import describe
 from offpolicy.intervals.sketch import SLACK
 from offpolicy.logs.trajectories import Samples
+from offpolicy.protocols import Floats
 
 #: The default number of bootstrap replicates.
 REPLICATES = 2000
@@ -101,6 +102,16 @@ class Request:
         low = center - half if self.wants_low else None
         high = center + half if self.wants_high else None
         return Ends(low, high, assumptions)
+
+    def values(self) -> Floats:
+        """Return the value of each trajectory, whose mean is the estimate; the log is read for them.
+
+        An estimator that is no such mean is refused, as `needs_means` of a method says beforehand.
+        """
+        if describe(self.estimator).weighted:
+            raise WithheldError(f"{self.method} needs values of trajectories, and {self.estimator} has none: ask for t")
+        found: Floats = self.samples.values(self.policy, self.estimator)["value"].to_numpy()
+        return found
 
     def given(self) -> Bounds:
         """Return the given bounds, and withhold the interval if they are missing or not certain to hold."""

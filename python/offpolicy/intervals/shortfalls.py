@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from offpolicy.evaluation.estimators import describe
+from offpolicy.evaluation.estimators import describe, from_plugin
 from offpolicy.intervals.request import Ends, Request
 
 SIZES = (0, 10, 30, 100, 300, 1000)
@@ -55,11 +55,16 @@ COVERAGE: dict[tuple[str, str, str], tuple[int, ...]] = {
 def caution(request: Request, ends: Ends) -> str | None:
     """Return a sentence with the measured coverage if it is more than 2 points short, otherwise None.
 
-    The measured problems have unequal weights. Errors by cluster, for an estimated π0 and of differences were not
-    measured and get no caution.
+    The measured problems have unequal weights. Errors by cluster, for an estimated π0, of differences and of estimators
+    of plugins were not measured and get no caution.
     """
     about = describe(request.estimator)
-    if request.ess is None or not about.uses_weights or not request.own_error:
+    if (
+        from_plugin(request.estimator) is not None
+        or request.ess is None
+        or not about.uses_weights
+        or not request.own_error
+    ):
         return None
     if request.ess >= NEARLY_EQUAL * request.episodes:
         return None

@@ -6,6 +6,8 @@ values of each step in blocks of trajectories padded up to H, for statistics tha
     c_t = ρ_{1:t},  kept at c_T after the end;    r_t, Q̂_t, V̂_t = 0 after the end
 
 in f64. A product that is too large becomes infinite, which the caller must check.
+
+Values of estimators of plugins are computed here from blocks of whole trajectories (`offpolicy.logs.block`) and kept.
 """
 
 from __future__ import annotations
@@ -23,8 +25,10 @@ from offpolicy._util.forked import check_not_forked
 from offpolicy._util.mixing import mixed
 from offpolicy._util.visible import visible
 from offpolicy.errors.kinds.of_logs import beyond_floats, no_values_of_trajectories
-from offpolicy.evaluation.estimators import describe
+from offpolicy.evaluation.estimators import describe, from_plugin
+from offpolicy.evaluation.from_plugins import FromPlugin
 from offpolicy.evaluation.plan import BEHAVIOR, MixedRatio, Plan, Policy, Probabilities, RatioColumn
+from offpolicy.logs.block import Block
 from offpolicy.logs.clusters import Clusters
 from offpolicy.logs.crossing import Crossing
 from offpolicy.logs.reading import Reading, Recount
@@ -36,7 +40,7 @@ Made = TypeVar("Made")
 #: How many rows of the log are read at a time, and how many numbers a padded block may have.
 ROWS = 1 << 18
 NUMBERS = 1 << 20
-_RATIO = "__offpolicy_ratio__"
+_RATIO, _ROW = "__offpolicy_ratio__", "__offpolicy_row__"
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ class Samples:
     passes: int = 2  # 1 to read the log only once, unless a request needs more
     crossing: Crossing = field(default_factory=Crossing, repr=False)
     reading: Reading | None = None  # the summary of the first pass
+    horizon: int = 0
     kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -74,6 +79,8 @@ class Samples:
 
         `baseline` replaces the baseline of `dr-bsl`.
         """
+        if (about := from_plugin(estimator)) is not None:
+            return self._by_plugin(policy, about)
         return self._of_trajectories(_core.Pass.VALUES, policy, estimator, baseline)
 
     def influence(self, policy: str, estimator: str) -> pl.DataFrame:
@@ -82,7 +89,38 @@ class Samples:
         SE² = Σ (ψ_i − ψ̄)² / (n (n − 1)). For a mean over trajectories ψ_i is the value of trajectory i; for a weighted
         estimator it is its influence value, and ψ̄ = 0.
         """
+        if (about := from_plugin(estimator)) is not None:
+            return self._by_plugin(policy, about)
         return self._of_trajectories(_core.Pass.INFLUENCE, policy, estimator, None)
+
+    def _by_plugin(self, policy: str, about: FromPlugin) -> pl.DataFrame:
+        """Return the values that a plugin gives to the trajectories, in the order of the log."""
+        check_not_forked()
+
+        def make() -> pl.DataFrame:
+            parts = [
+                pl.DataFrame({"episode": block.episodes, "value": about.values(block), "place": places})
+                for block, places in self._blocks(policy, about)
+            ]
+            return pl.concat(parts, how="vertical_relaxed").sort("place").drop("place")
+
+        return self.once(("by plugin", policy, about.id), make)
+
+    def _blocks(self, policy: str, about: FromPlugin) -> Iterator[tuple[Block, pl.Series]]:
+        """Read what an estimator of a plugin needs, with the row of the log in which each trajectory begins."""
+        target = next(target for target in self.plan.policies if target.name == policy)
+        names = {"reward": self.plan.columns.reward}
+        names |= {need: target.models[need] for need in about.needs if need != "ratio"}
+        form, shares = self._form(target) if about.uses_weights else (None, [])
+        with polars_calls.reading(self.source):  # whose reader is stricter than ours
+            for frame in self._whole_episodes([*names.values()], form):
+                whole = _mixed(frame, shares)
+                columns = names | ({"ratio": _RATIO} if about.uses_weights else {})
+                for rows, runs in _cut(whole, whole[self.plan.columns.episode].rle().struct.unnest()):
+                    lengths = runs["len"].to_numpy().astype(np.int64)
+                    arrays = {need: _unchangeable(rows[name].to_numpy()) for need, name in columns.items()}
+                    block = Block(runs["value"], lengths, arrays, self.plan.settings.discount, self.horizon, about.who)
+                    yield block, rows[_ROW].gather(block.starts)
 
     def _of_trajectories(self, pass_: _core.Pass, policy: str, estimator: str, baseline: float | None) -> pl.DataFrame:
         check_not_forked()
@@ -126,16 +164,19 @@ class Samples:
         assert form is not None  # the estimator was computed with it
         return form, shares
 
-    def _whole_episodes(self, names: list[str], form: Probabilities | RatioColumn) -> Iterator[pl.DataFrame]:
+    def _whole_episodes(self, names: list[str], form: Probabilities | RatioColumn | None) -> Iterator[pl.DataFrame]:
         """Yield rows of whole trajectories; the outer ones of a batch and those that cross files come at the end."""
         key, step = self.plan.columns.episode, self.plan.columns.step
         keys, waiting, recount = polars_calls.exactly([key, step]), [], Recount()
-        used = list(dict.fromkeys([*names, *astuple(form)]))
-        chosen = [*keys, *(each.cast(pl.Float64) for each in polars_calls.exactly(used)), _ratio(form).alias(_RATIO)]
+        used = list(dict.fromkeys([*names, *(() if form is None else astuple(form))]))
+        chosen = [*keys, *(each.cast(pl.Float64) for each in polars_calls.exactly(used))]
+        if form is not None:
+            chosen.append(_ratio(form).alias(_RATIO))
         with self.source.unchanged():
             for rows in self.source.read(list(dict.fromkeys([key, step, *used])), ROWS):
                 if not rows.is_empty():
-                    frame = rows.select(chosen)
+                    numbers = pl.int_range(recount.rows, recount.rows + rows.height, dtype=pl.Int64)
+                    frame = rows.select(chosen).with_columns(numbers.alias(_ROW))
                     recount.add(frame)
                     ids = frame[key]
                     outer = (ids == ids[0]) | (ids == ids[-1]) | self.crossing.among(ids)
@@ -182,6 +223,23 @@ def _mixed(frame: pl.DataFrame, shares: Sequence[float]) -> pl.DataFrame:
     for alpha in shares:
         rho = mixed(alpha, rho)
     return frame.with_columns(pl.Series(_RATIO, rho))
+
+
+def _cut(frame: pl.DataFrame, runs: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Cut whole trajectories into pieces of up to `ROWS` rows, or of one trajectory, each with its ids and lengths."""
+    ends = runs["len"].cum_sum().to_numpy()
+    first = row = 0
+    while first < runs.height:
+        last = max(int(np.searchsorted(ends, row + ROWS, side="right")), first + 1)
+        end = int(ends[last - 1])
+        yield frame.slice(row, end - row), runs.slice(first, last - first)
+        first, row = last, end
+
+
+def _unchangeable(values: Any) -> Floats:
+    found: Floats = values.view()
+    found.flags.writeable = False
+    return found
 
 
 def _spread(values: pl.Series, at: tuple[Any, Any], shape: tuple[int, int], after: float) -> Floats:

@@ -70,6 +70,14 @@ def with_checks(plan: Plan) -> Plan:
     return replace(plan, extra=tuple(zip(_model(plan), ("q_hat", "r_hat"), strict=True)))
 
 
+def read_by_mending(plan: Plan) -> list[str]:
+    """Return the columns that mending reads beside those of a scan."""
+    if plan.settings.truncation != "bootstrap":
+        return []
+    names = [*_model(plan), plan.policies[0].models.get("transition_ratio")]
+    return [name for name in names if name is not None]
+
+
 def mend(source: Source, plan: Plan, cut: Cut, explicit: bool, beside: Sequence[str] = ()) -> Mended:
     """Return the mended log and its plan, without estimators that have no meaning for it.
 

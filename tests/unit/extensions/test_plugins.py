@@ -6,10 +6,12 @@ import re
 import sys
 from pathlib import Path
 
+import click
 import offpolicy as op
 import pytest
 from cli import offpolicy, process
 from offpolicy import hookspecs, protocols
+from offpolicy.cli import complete
 from offpolicy.extensions import plugins
 from offpolicy.extensions.plugins import KINDS, MEMBERS, Registry
 from places import ROOT
@@ -17,7 +19,7 @@ from places import ROOT
 GUIDE = (ROOT / "plugins" / "README.md").read_text()
 HOOKS = [name for name, thing in vars(hookspecs).items() if inspect.isfunction(thing) and name.startswith("offpolicy_")]
 PROTOCOLS = ["Policy", "ValueModel", "Model", "Setting", "Domain", "ModelFitter", "Generator", "KnownTransitions"]
-PROTOCOLS += ["BatchedValues", "BatchedPolicy", "TabulatedPolicy", "Aggregation"]
+PROTOCOLS += ["BatchedValues", "BatchedPolicy", "TabulatedPolicy", "Aggregation", "Estimator"]
 
 HEAD = """
 from offpolicy.hookspecs import hookimpl
@@ -38,6 +40,15 @@ class Propose:
 
 class Waves:
     make = read = draw = staticmethod(lambda *_: None)
+
+class Ripples:
+    name, needs, unbiased = "ripples", ("ratio",), False
+    def values(self, block):
+        return block.by_trajectory_sum(block["ratio"] * block["reward"])
+
+def wide():
+    from offpolicy.intervals import Method
+    return Method("heuristic", lambda request: request.around(request.value, 9.0))
 """
 GOOD = (
     HEAD
@@ -57,6 +68,14 @@ def offpolicy_candidate_policies():
 @hookimpl
 def offpolicy_experiments():
     return {"pond-waves": Waves}
+
+@hookimpl
+def offpolicy_estimators():
+    return {"pond-ripples": Ripples}
+
+@hookimpl
+def offpolicy_intervals():
+    return {"pond-wide": wide}
 """
 )
 
@@ -130,6 +149,67 @@ def test_hook_offpolicy_candidate_policies(install):
     install("offpolicy-pond", GOOD)
     assert op.generator("pond-propose", share=0.2).share == 0.2
     assert type(op.generator("mixture")).__name__ == "Mixtures"
+
+
+def test_hook_offpolicy_estimators(install):
+    install("offpolicy-pond", GOOD)
+    log = op.demo_log(episodes=50)
+    value = op.evaluate(log, estimators=["pond-ripples"])["pond-ripples"].value
+    assert value == pytest.approx((log["target_prob"] / log["behavior_prob"] * log["reward"]).sum() / 50)
+    with pytest.raises(op.UsageError, match=r"no estimator 'pond-ripple'; did you mean 'pond-ripples'\?"):
+        op.evaluate(log, estimators=["pond-ripple"])
+
+
+def test_hook_offpolicy_intervals(install):
+    install("offpolicy-pond", GOOD)
+    ev = op.evaluate(op.demo_log(episodes=50), estimators=["dr"], interval="pond-wide")
+    assert ev["dr"].high - ev["dr"].value == pytest.approx(9.0)
+    assert (ev["dr"].own_interval.method, ev["dr"].own_interval.kind) == ("pond-wide", "heuristic")
+    with pytest.raises(op.UsageError, match=r"no interval 'pond-wid'; did you mean 'pond-wide'\?"):
+        ev["dr"].interval(method="pond-wid")
+
+
+def test_an_estimator_of_ours_asks_no_plugin(install):
+    install("offpolicy-pond", GOOD)
+    op.evaluate(op.demo_log(episodes=50), estimators=["dr"], interval="normal")["dr"].interval(method="bootstrap")
+    assert "offpolicy_pond" not in sys.modules
+
+
+def test_a_plugin_cannot_take_a_name_of_ours(install):
+    taken = GOOD.replace('"pond-ripples"', '"dr"').replace('"pond-wide"', '"auto"')
+    install("offpolicy-pond", taken)
+    ev = op.evaluate(op.demo_log(episodes=50), estimators=["dr"])
+    assert ev["dr"].value != 0
+    context, option = click.Context(click.Command("x")), click.Option(["--x"])
+    for completer, name in ((complete.estimators, "dr"), (complete.averages, "dr"), (complete.intervals, "auto")):
+        assert [item.value for item in completer(context, option, name)].count(name) == 1
+    warnings = listed("pond")["warnings"]
+    assert "estimator 'dr' is not used: offpolicy itself has that name" in warnings
+    assert "interval 'auto' is not used: offpolicy itself has that name" in warnings
+
+
+def test_a_broken_plugin_is_told_where_an_estimator_is_not_found(install):
+    install("offpolicy-mud", "raise RuntimeError('stuck')")
+    with pytest.raises(op.UsageError, match=r"no estimator 'ripple'.*plugin 'mud' is broken \(RuntimeError: stuck\)"):
+        op.evaluate(op.demo_log(episodes=5), estimators=["ripple"])
+
+
+def test_the_command_line_takes_estimators_and_intervals_of_plugins(install, tmp_path):
+    install("offpolicy-pond", GOOD)
+    path = tmp_path / "log.parquet"
+    op.demo_log(episodes=50).write_parquet(path)
+    run = offpolicy("evaluate", str(path), "--estimator", "dr,pond-ripples", "--interval", "pond-wide", "--json")
+    assert [row["estimator"] for row in run.document["estimates"]] == ["dr", "pond-ripples"]
+    assert {row["interval"]["method"] for row in run.document["estimates"]} == {"pond-wide"}
+    assert listed("pond")["brings"]["estimator"] == ["pond-ripples"]
+    assert listed("pond")["brings"]["interval"] == ["pond-wide"]
+    wrong = offpolicy("evaluate", str(path), "--interval", "pond-wid")
+    assert wrong.code == 2
+    assert "did you mean 'pond-wide'?" in wrong.err
+    context, option = click.Context(click.Command("x")), click.Option(["--x"])
+    assert [item.value for item in complete.estimators(context, option, "dr,pond")] == ["dr,pond-ripples"]
+    assert [item.value for item in complete.averages(context, option, "pond")] == ["pond-ripples"]
+    assert [item.value for item in complete.intervals(context, option, "pond")] == ["pond-wide"]
 
 
 def test_hook_offpolicy_experiments(install):
@@ -362,6 +442,8 @@ def test_the_json_form(install):
             "model fitter": ["pond-fit"],
             "generator": ["pond-propose"],
             "experiment": ["pond-waves"],
+            "estimator": ["pond-ripples"],
+            "interval": ["pond-wide"],
         },
         "error": None,
         "warnings": [],

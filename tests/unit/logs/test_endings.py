@@ -114,6 +114,14 @@ def test_a_cut_log_has_the_same_bits_in_any_pieces(tmp_path, truncation):
     assert bits(op.evaluate(texts, truncation=truncation)) == bits(whole)
 
 
+@pytest.mark.parametrize("estimator", ["step-is", "dr"])
+def test_a_log_that_is_sorted_first_keeps_what_a_bootstrap_needs(estimator):
+    log = cut_log(truncated=ENDED).with_columns(q_hat=pl.lit(0.5), v_hat=pl.lit(0.5), r_hat=pl.lit(0.25))
+    options = {"truncation": "bootstrap", "estimators": [estimator], "horizon": 4}
+    one, other = (op.evaluate(log, order=order, **options)[estimator].value for order in ("sorted", "any"))
+    assert one == other
+
+
 def test_problems_do_not_depend_on_how_the_log_is_cut(tmp_path):
     log = cut_log(ENDED).with_columns(terminal=pl.col("terminal") | ((pl.col("episode") == 2) & (pl.col("step") == 1)))
     whole = [(p.kind, p.episode, p.step, p.column, p.value) for p in op.check(log).problems]

@@ -7,8 +7,20 @@ import numpy as np
 import offpolicy as op
 import pytest
 from faulty import DOMAINS, FITTERS, GENERATORS, Counting, Learning, Table, Values, modelled, right_lookup, valued, walk
+from faulty_estimators import ESTIMATORS, INTERVALS
+from lab import Dr, Own, StepIs
+from offpolicy.intervals import METHODS
 from offpolicy.policies import Uniform
-from offpolicy.testing import ConformanceError, Walk, check_domain, check_fitter, check_generator
+from offpolicy.testing import (
+    ConformanceError,
+    Walk,
+    check_domain,
+    check_estimator,
+    check_fitter,
+    check_generator,
+    check_interval,
+)
+from offpolicy.testing.enumeration import enumeration
 
 SOURCES = Path(op.testing.__file__).parent
 
@@ -58,6 +70,40 @@ def test_a_right_generator_passes():
     check_generator(Learning())
 
 
+@pytest.mark.parametrize("estimator", [StepIs(), Dr(), Own()])
+def test_a_right_estimator_passes(estimator):
+    check_estimator(estimator)
+
+
+@pytest.mark.parametrize("name", ["normal", "t", "t-skew", "hoeffding", "bernstein", "hcope", "anderson", "bootstrap"])
+def test_an_interval_of_ours_passes(name):
+    check_interval(METHODS[name])
+
+
+@pytest.mark.parametrize(("rule", "estimator"), cases(ESTIMATORS))
+def test_a_fault_of_an_estimator_is_found(rule, estimator):
+    with pytest.raises(ConformanceError) as caught:
+        check_estimator(estimator)
+    assert rule in caught.value.rules
+
+
+@pytest.mark.parametrize(("rule", "method"), cases(INTERVALS))
+def test_a_fault_of_an_interval_is_found(rule, method):
+    with pytest.raises(ConformanceError) as caught:
+        check_interval(method)
+    assert rule in caught.value.rules
+
+
+def test_the_enumerated_mdp_has_the_value_that_ours_estimate():
+    every = enumeration()
+    assert abs(every.probabilities.sum() - 1) < 1e-15
+    log = every.log(np.arange(len(every.lengths)))
+    ev = op.evaluate(log.drop("ratio"), discount=0.75, horizon=3, estimators=["is", "step-is", "dr", "dr-v2"])
+    for estimate in ev.estimates:
+        values = ev.values(estimate.estimator)["value"].to_numpy()
+        assert abs(every.probabilities @ values - every.value) < 1e-14, estimate.estimator
+
+
 @pytest.mark.parametrize(("rule", "domain"), cases(DOMAINS))
 def test_a_fault_of_a_domain_is_found(rule, domain):
     with pytest.raises(ConformanceError) as caught:
@@ -103,6 +149,8 @@ def test_every_rule_has_a_faulty_example():
     assert rules_in("transition_laws.py") <= set(DOMAINS) | set(FITTERS)
     assert rules_in("fitters.py", "values.py", "lookups.py") <= set(FITTERS)
     assert rules_in("generators.py") <= set(GENERATORS)
+    assert rules_in("estimators.py") <= set(ESTIMATORS)
+    assert rules_in("interval_methods.py") <= set(INTERVALS)
     assert len(of_domains) > 30
 
 

@@ -105,3 +105,37 @@ simulation_failed = Kind(
     remedy="Mend the domain, or report the error to those who wrote it.",
     example={"name": "'walk'", "type": "IndexError", "error": "list index out of range"},
 )
+undeclared_column = Kind(
+    "undeclared-column",
+    PluginError,
+    "{who} reads {name}, which is not among its needs: it may read {known}",
+    meaning="An estimator of a plugin reads a column that it does not declare.",
+    remedy="Add {name} to the needs of the estimator.",
+    example={"who": "estimator 'capped' of plugin 'machine'", "name": "'q_hat'", "known": "'reward', 'ratio'"},
+)
+wrong_description = Kind(
+    "wrong-description",
+    PluginError,
+    "{who}: {member} must be {expected}, not {found}",
+    meaning="An estimator or interval of a plugin describes itself by something that makes no sense.",
+    remedy="Mend {member} of the plugin; check_estimator and check_interval of offpolicy.testing find such faults.",
+    example={
+        "who": "estimator 'capped' of plugin 'machine'",
+        "member": "needs",
+        "expected": "a sequence of texts",
+        "found": "'ratio'",
+    },
+)
+wrong_numbers = Kind(
+    "wrong-numbers",
+    PluginError,
+    "{who} must give {expected}, not {found}",
+    meaning="An estimator of a plugin gave something else than one finite number for each trajectory, or its interval "
+    "has ends that are none.",
+    remedy="Mend the plugin; check_estimator and check_interval of offpolicy.testing find such faults.",
+    example={
+        "who": "estimator 'capped' of plugin 'machine'",
+        "expected": "one finite number for each trajectory",
+        "found": "nan for episode 7",
+    },
+)
