@@ -2,9 +2,8 @@
 
 use std::io;
 
-use super::{Batch, Current, EpisodeRun, Flaw, Scan};
+use super::{Batch, EpisodeRun, Flaw, Scan};
 use crate::log::ending::Ending;
-use crate::log::episode::{Head, Open};
 use crate::log::ids::Id;
 use crate::log::problem::{EPISODES, Kind, Place, Problem};
 
@@ -62,15 +61,16 @@ impl Scan {
         let marks = [batch.terminal, batch.truncated].map(|marks| marks.map(|marks| &marks[run.start..][..run.len]));
         let at = |index: usize| Ending::new(marks[0].map(|mark| mark[index]), marks[1].map(|mark| mark[index]));
         let last = run.len - 1;
-        if let Current::Open(Open { ending, last, .. }) | Current::Head(Head { ending, last, .. }) = &self.current {
-            self.check_end(*ending, *last, &run.id, first - 1);
+        if let Some((ending, last)) = self.current.end() {
+            let (ending, last) = (*ending, *last);
+            self.check_end(ending, last, &run.id, first - 1);
         }
         if marks.iter().flatten().any(|marks| marks[..last].contains(&true)) {
             for index in 0..last {
                 self.check_end(at(index), place.after(index as u64), &run.id, first + index as i64);
             }
         }
-        if let Current::Open(Open { ending, .. }) | Current::Head(Head { ending, .. }) = &mut self.current {
+        if let Some((ending, _)) = self.current.end() {
             *ending = at(last);
         }
     }
