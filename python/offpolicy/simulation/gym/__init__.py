@@ -15,7 +15,7 @@ import numpy as np
 
 from offpolicy._util import scalars
 from offpolicy._util.optional import imported
-from offpolicy.errors.kinds.of_arguments import bad_value, more_arguments_than_taken, not_a_range
+from offpolicy.errors.kinds.of_arguments import bad_value, more_arguments_than_taken, not_a_range, unknown_name
 from offpolicy.errors.kinds.of_converters import continuous_actions
 from offpolicy.errors.kinds.of_simulation import cannot_be_copied, gym_cannot_make, no_reward_range, no_time_limit
 from offpolicy.policies import Legal
@@ -140,6 +140,8 @@ def by_id(
     >>> op.domain("gymnasium", id="CliffWalking-v1", horizon=50).reward_range
     (-100.0, -1.0)
     """
+    if "env" in options:
+        raise unknown_name(lack="domain 'gymnasium' has no parameter", name="'env'", hint="; did you mean 'id'?")
     if isinstance(reward_range, str):
         try:
             low, high = (float(part) for part in reward_range.split(","))
