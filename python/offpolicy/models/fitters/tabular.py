@@ -102,7 +102,7 @@ class Tabular:
             raise no_grid(
                 name=repr(domain.name),
                 why="",
-                how="aggregate= (an offpolicy.Grid, or a function with cells=)",
+                how="aggregate= (an op.Grid, op.Categories.of(log, ...) for texts, or a function with cells=)",
             )
         if isinstance(aggregate, Grid | Categories):
             return aggregate
