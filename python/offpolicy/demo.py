@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from offpolicy._util import scalars
+
 HORIZON = 10
 DEMO_DISCOUNT = 0.9
 BEHAVIOR_SENDS, TARGET_SENDS = 0.5, 0.7
@@ -56,7 +58,8 @@ def demo_log(episodes: int = 2000, seed: int = 0) -> pl.DataFrame:
     >>> op.demo_log(episodes=2).columns
     ['episode', 'step', 'reward', 'behavior_prob', 'target_prob', 'q_hat', 'v_hat', 'r_hat']
     """
-    rng = np.random.default_rng(seed)
+    episodes = scalars.whole("episodes", episodes, 0, limit=scalars.MOST_ROWS)
+    rng = np.random.default_rng(scalars.whole("seed", seed, 0))
     q, v = (0.9 * values for values in _values(TARGET_SENDS))
     moves = _transitions().cumsum(axis=2)
     parts, state, alive = [], np.full(episodes, START), np.ones(episodes, dtype=bool)

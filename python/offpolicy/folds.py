@@ -21,9 +21,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from offpolicy._util import polars_calls
+from offpolicy._util import polars_calls, scalars
 from offpolicy._util.polars_calls import naming_the_log
-from offpolicy.errors.kinds.of_arguments import bad_value
 from offpolicy.errors.kinds.of_columns import no_id_of_episode, wrong_type
 from offpolicy.logs.columns import Columns
 from offpolicy.logs.sources import Source, open_log
@@ -44,7 +43,7 @@ def hash_of(episodes: Any, seed: int = 0) -> Hashes:
     >>> [f"{h:016x}" for h in hash_of([0, 1, 2])]
     ['e220a8397b1dcdaf', '6e789e6aa1b965f4', '06c45d188009454f']
     """
-    start = mix(np.array([seed % 2**64], dtype=np.uint64))
+    start = mix(np.array([scalars.whole("seed", seed) % 2**64], dtype=np.uint64))
     mixed: Hashes = mix(start + (_keys(_series(episodes)) + np.uint64(1)) * GAMMA)
     return mixed
 
@@ -66,8 +65,7 @@ def fold_of(episodes: Any, folds: int, seed: int = 0) -> NDArray[np.int64]:
     >>> fold_of(range(8), folds=2)
     array([1, 0, 0, 1, 0, 0, 0, 1])
     """
-    if not 1 <= folds <= MOST_FOLDS:
-        raise bad_value(name="folds", expected=f"from 1 to {MOST_FOLDS}", found=folds)
+    folds = scalars.whole("folds", folds, 1, limit=MOST_FOLDS)
     half = np.uint64(32)
     return ((hash_of(episodes, seed) >> half) * np.uint64(folds) >> half).astype(np.int64)
 
@@ -109,8 +107,7 @@ def split(
     >>> train["episode"].n_unique(), test["episode"].n_unique()
     (245, 755)
     """
-    if not 0 <= fraction <= 1:
-        raise bad_value(name="fraction", expected="from 0 to 1", found=fraction)
+    fraction, seed = scalars.number("fraction", fraction, 0, 1, "from 0 to 1"), scalars.whole("seed", seed)
     source = open_log(log)
     column = (columns or Columns()).need("episode", source.columns)
     if (frame := source.in_memory) is not None:

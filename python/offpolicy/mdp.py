@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offpolicy import _core
+from offpolicy._util import scalars
 from offpolicy.errors.kinds.of_arguments import bad_value, outside_range
 from offpolicy.errors.kinds.of_models import cell_outside, core_refused, does_not_fit
 from offpolicy.errors.kinds.of_states import damaged_sketch
@@ -44,6 +45,7 @@ class TransitionCounts:
 
     def __init__(self, states: int, actions: int) -> None:
         """Begin without transitions."""
+        states, actions = scalars.whole("states", states), scalars.whole("actions", actions)
         self.states, self.actions = states, actions
         try:
             self._core = _core.Transitions(states, actions)
@@ -96,9 +98,7 @@ class TransitionCounts:
 
     def model(self, unseen_reward: float) -> SparseModel:
         """Return frequencies and mean rewards; an unseen pair has `unseen_reward` and leads back to its state."""
-        if not np.isfinite(unseen_reward):
-            raise bad_value(name="unseen_reward", expected="finite", found=unseen_reward)
-        return SparseModel(self._core.model(unseen_reward))
+        return SparseModel(self._core.model(float(scalars.number("unseen_reward", unseen_reward))))
 
     def to_bytes(self) -> bytes:
         """Return the counts as bytes with a version and a checksum."""
@@ -236,7 +236,7 @@ def values_side_by_side(
     model: SparseModel, policies: Sequence[ArrayLike], horizon: int, discount: float
 ) -> list[tuple[Floats, int]]:
     """Return V as the core stores it: for each policy a shared (horizon, S, lanes) array, and its lane there."""
-    check_horizon(horizon, discount)
+    horizon, discount = scalars.horizon(horizon), scalars.discount(discount)
     shape = (model.states, model.actions)
     tables = []
     for i, policy in enumerate(policies):
@@ -263,6 +263,7 @@ def q_values(model: SparseModel, v: ArrayLike, step: int, discount: float) -> Fl
     >>> q_values(forever, v, step=0, discount=0.5)
     array([[1.75, 2.  ]])
     """
+    step, discount = scalars.whole("step", step), scalars.discount(discount)
     try:
         return model.core.q_table(np.ascontiguousarray(v, dtype=np.float64), step, discount)
     except (ValueError, OverflowError) as error:
@@ -283,7 +284,7 @@ def optimal_policy(
     >>> optimal_policy(model, discount=0.5).actions, optimal_policy(model, discount=0.9).actions
     (array([1], dtype=uint32), array([0], dtype=uint32))
     """
-    mask = None
+    discount, mask = scalars.discount(discount), None
     if legal is not None:
         mask = _flags(legal)
         if mask.shape != (model.states, model.actions):
@@ -293,14 +294,6 @@ def optimal_policy(
         return Optimum(*model.core.optimum(float(discount), maximize, mask))
     except ValueError as error:
         raise core_refused(error=str(error)) from None
-
-
-def check_horizon(horizon: int, discount: float) -> None:
-    """Raise an error for an invalid horizon or discount."""
-    if horizon < 1:
-        raise bad_value(name="horizon", expected="at least 1", found=horizon)
-    if not 0 <= discount <= 1:
-        raise bad_value(name="discount", expected="between 0 and 1", found=discount)
 
 
 def _integers(values: ArrayLike, name: str, also: type = np.int64) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from offpolicy._util.mixing import mixed
 from offpolicy._util.probabilities import TOLERANCE, checked, count
-from offpolicy._util.scalars import number
+from offpolicy._util.scalars import MOST_ROWS, above_0, number, whole
 from offpolicy.errors.kinds.of_arguments import bad_value
 from offpolicy.errors.kinds.of_simulation import (
     no_legal_action,
@@ -48,6 +48,10 @@ class Uniform:
 
     actions: int
     legal: Legal | None = None
+
+    def __post_init__(self) -> None:
+        """Raise an error for a number of actions that is not a whole number of at least 1."""
+        object.__setattr__(self, "actions", whole("actions", self.actions, 1, limit=MOST_ROWS))
 
     def probabilities(self, states: States, step: Step) -> Floats:
         """Return 1 / (number of legal actions) for legal actions and 0 for others."""
@@ -141,7 +145,7 @@ class Mixture:
 
     def __post_init__(self) -> None:
         """Raise an error for an α outside [0, 1]."""
-        number("alpha", self.alpha, 0, 1, "between 0 and 1")
+        object.__setattr__(self, "alpha", number("alpha", self.alpha, 0, 1, "between 0 and 1"))
 
     def probabilities(self, states: States, step: Step) -> Floats:
         """Return (1-α)π + απ0 at these states."""
@@ -190,7 +194,7 @@ class EpsilonGreedy:
 
     def __post_init__(self) -> None:
         """Raise an error for an ε outside [0, 1]."""
-        number("epsilon", self.epsilon, 0, 1, "between 0 and 1")
+        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0, 1, "between 0 and 1"))
 
     def probabilities(self, states: States, step: Step) -> Floats:
         """Return ε divided among all legal actions, plus 1-ε for the best one."""
@@ -218,8 +222,7 @@ class Softmax:
 
     def __post_init__(self) -> None:
         """Raise an error for a temperature that is not positive and finite."""
-        if not 0 < self.temperature < float("inf"):
-            raise bad_value(name="temperature", expected="above 0 and finite", found=self.temperature)
+        object.__setattr__(self, "temperature", above_0("temperature", self.temperature))
 
     def probabilities(self, states: States, step: Step) -> Floats:
         """Return π(a|s), computed with Q̂ less its largest value, so that nothing overflows."""
@@ -266,6 +269,7 @@ class FromClassifier:
 
     def __post_init__(self) -> None:
         """Raise an error for classes that are not actions."""
+        object.__setattr__(self, "actions", whole("actions", self.actions, 1, limit=MOST_ROWS))
         classes = np.asarray(self.classifier.classes_)
         if not np.issubdtype(classes.dtype, np.integer) or not ((classes >= 0) & (classes < self.actions)).all():
             raise bad_value(name="the classifier's classes", expected=f"actions 0 to {self.actions - 1}", found=classes)

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from offpolicy._util import scalars
 from offpolicy._util.arrays import Actions as Actions
 from offpolicy._util.arrays import Floats as Floats
 from offpolicy._util.arrays import States as States
@@ -325,3 +326,10 @@ class LoggedDomain(Setting):
     discount: float = 1.0
     name: str = "log"
     behavior: Any = None
+
+    def __post_init__(self) -> None:
+        """Raise an error for numbers that no log can have."""
+        object.__setattr__(self, "actions", scalars.whole("actions", self.actions, 1, limit=scalars.MOST_ROWS))
+        object.__setattr__(self, "horizon", scalars.horizon(self.horizon))
+        object.__setattr__(self, "reward_range", scalars.span("reward_range", self.reward_range))
+        object.__setattr__(self, "discount", scalars.discount(self.discount))

@@ -164,7 +164,7 @@ def test_folds_as_an_expression_work_lazily(path):
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: fold_of([1], 0), "folds must be from 1"),
+        (lambda: fold_of([1], 0), "folds must be a whole number of at least 1, not 0"),
         (lambda: split(op.demo_log(episodes=2), 1.5), "fraction must be from 0 to 1, not 1.5"),
         (lambda: split(op.demo_log(episodes=2), float("nan")), "fraction must be from 0 to 1, not nan"),
         (lambda: hash_of([1, None]), "column 'episode' has no value in row 1"),

@@ -23,6 +23,8 @@ SHOWN = 80
 #: Limits that no machine exceeds.
 MOST_THREADS = 1024
 MOST_ROWS = 2**31 - 1
+#: The longest horizon that may be given; tables are made over it.
+LONGEST = 10_000_000
 
 
 def shown(value: Any) -> str:
@@ -65,6 +67,26 @@ def at_least_0(name: str, value: Any) -> float:
     return float(number(name, value, 0, what="at least 0 and finite"))
 
 
+def above_0(name: str, value: Any) -> float:
+    """Return a finite number above 0."""
+    return float(number(name, value, math.ulp(0.0), what="above 0 and finite"))
+
+
+def span(name: str, value: Any) -> tuple[float, float]:
+    """Return a lowest and a highest number, which may be infinite.
+
+    >>> span("reward_range", [np.int8(0), 1.5])
+    (0.0, 1.5)
+    """
+    try:
+        low, high = value
+    except (TypeError, ValueError):
+        low, high = None, None
+    if not (is_number(low) and is_number(high) and low <= high):
+        raise bad_value(name=name, expected="(lowest, highest), two numbers in order", found=shown(value))
+    return float(low), float(high)
+
+
 def as_whole(value: Any) -> int | None:
     """Return a whole number of any library as an int, or None for truth values and anything else.
 
@@ -90,6 +112,16 @@ def whole(name: str, value: Any, least: int | None = None, most: str = "", limit
     if limit is not None and found > limit:
         raise bad_value(name=name, expected=f"at most {limit:,}", found=shown(value))
     return found
+
+
+def horizon(value: Any) -> int:
+    """Return a number of steps."""
+    return whole("horizon", value, 1, limit=LONGEST)
+
+
+def discount(value: Any) -> Any:
+    """Return a discount as an int or a float."""
+    return number("discount", value, 0, 1, "between 0 and 1")
 
 
 def size(name: str, value: Any, limit: int = MOST_ROWS) -> int | None:

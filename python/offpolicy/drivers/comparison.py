@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from offpolicy._util.scalars import is_number
 from offpolicy.annotation.annotate import annotate
 from offpolicy.annotation.annotator import MODELLED
 from offpolicy.drivers.arguments import described
@@ -107,7 +108,7 @@ class Comparison:
             (pl.col(named["target_prob"]) / pl.col("behavior_prob")).alias("ratio"),
         )
         value = self.functions[called](rows)
-        if not isinstance(value, int | float | np.number) or not np.isfinite(value):
+        if not is_number(value) or not np.isfinite(value):
             raise estimate_not_finite(name=repr(called), found=repr(value))
         return float(value)
 

@@ -27,8 +27,6 @@ BEHAVIOR = "behavior"
 TARGET = "target"
 #: The estimator that the core computes if all others are of plugins, so that the weights are diagnosed.
 WATCHED = named(lambda about: tuple(about.needs) == ("ratio",) and not about.weighted)[0]
-#: The longest horizon that may be given; `dr-bsl` makes a table over it.
-LONGEST = 10_000_000
 #: The ways to treat truncated episodes.
 TRUNCATIONS = ("as-terminal", "bootstrap", "reduce-horizon")
 
@@ -91,8 +89,8 @@ class Settings:
     def __post_init__(self) -> None:
         """Convert numbers of any library, and refuse values outside their range."""
         checked = {
-            "discount": scalars.number("discount", self.discount, 0, 1, "between 0 and 1"),
-            "horizon": scalars.size("horizon", self.horizon, LONGEST),
+            "discount": scalars.discount(self.discount),
+            "horizon": None if self.horizon is None else scalars.horizon(self.horizon),
             "baseline": None if self.baseline is None else scalars.number("baseline", self.baseline),
             "density": scalars.flag("density", self.density),
         }

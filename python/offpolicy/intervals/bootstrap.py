@@ -19,7 +19,7 @@ Efron, "Better bootstrap confidence intervals" (JASA 1987).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -27,7 +27,7 @@ import numpy as np
 import polars as pl
 
 from offpolicy._util.exact_sums import exact_sum
-from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy._util.scalars import whole
 from offpolicy.intervals.poisson import MOST
 from offpolicy.intervals.ratios import ratios
 from offpolicy.intervals.replicates import Quanta, ReplicateSums, influence
@@ -110,8 +110,7 @@ def bca(request: Request) -> Ends:
 
 def bootstrap(request: Request) -> Bootstrap:
     """Return the resamples, which are made once for each number of replicates and seed."""
-    if not (isinstance(request.replicates, int) and request.replicates >= 1):
-        raise bad_value(name="replicates", expected="a whole number of at least 1", found=repr(request.replicates))
+    request = replace(request, replicates=whole("replicates", request.replicates, 1))
     key = ("bootstrap", request.policy, request.estimator, request.replicates, request.seed)
     return request.samples.once(key, lambda: _resample(request))
 

@@ -28,11 +28,12 @@ from offpolicy._util.files import whole_file
 from offpolicy._util.probabilities import TOLERANCE, checked
 from offpolicy._util.scalars import whole
 from offpolicy.errors import OffPolicyError
-from offpolicy.errors.kinds.of_arguments import bad_value
 from offpolicy.errors.kinds.of_plugins import simulation_failed, wrong_domain, wrong_probabilities
 
 #: The largest number of episodes per block, and of rows per block if every episode reaches the horizon.
 BLOCK, BLOCK_ROWS = 8192, 1 << 20
+#: Episodes are numbered by 64-bit integers.
+MOST_EPISODES = 2**63 - 1
 
 #: Maps the numbers, states and actions of the running episodes to next states, rewards and which of them have ended.
 StepFunction: TypeAlias = Callable[[NDArray[np.int64], States, Actions], tuple[States, Floats, NDArray[np.bool_]]]
@@ -72,12 +73,9 @@ def simulate(domain: Simulator, policy: Acting, episodes: int, seed: int) -> pl.
 
 def blocks(domain: Simulator, policy: Acting, episodes: int, seed: int) -> Iterator[pl.DataFrame]:
     """Yield the log of `simulate` in parts of whole episodes."""
-    if episodes < 1:
-        raise bad_value(name="episodes", expected="at least 1", found=episodes)
-    if seed < 0:
-        raise bad_value(name="seed", expected="at least 0", found=seed)
-    whole("the horizon of the domain", domain.horizon, 1)
-    size = max(1, min(BLOCK, BLOCK_ROWS // domain.horizon, getattr(domain, "copies", BLOCK)))
+    episodes, seed = whole("episodes", episodes, 1, limit=MOST_EPISODES), whole("seed", seed, 0)
+    horizon = whole("the horizon of the domain", domain.horizon, 1)
+    size = max(1, min(BLOCK, BLOCK_ROWS // horizon, getattr(domain, "copies", BLOCK)))
     seeds = np.random.SeedSequence(seed)
     for start in range(0, episodes, size):
         (stream,) = seeds.spawn(1)

@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy._util import scalars
 from offpolicy.theory.arrays import Array, Number, as_array, number, variance
 from offpolicy.theory.mdp import MDP
 from offpolicy.theory.outcome import outcome_variance
@@ -68,9 +68,8 @@ def dr_bsl_variance(mdp: MDP, behavior: ArrayLike, target: ArrayLike, baseline: 
     >>> theory.dr_bsl_variance(coin, [[0.5, 0.5]], [[0.25, 0.75]], baseline=0.0)  # that of step-is
     1.96875
     """
+    scalars.number("baseline", baseline)
     policies, c = ratios(mdp, behavior, target), as_array(baseline, mdp.exact, "baseline")
-    if c.ndim:
-        raise bad_value(name="baseline", expected="one number", found=f"an array of {c.shape}")
     annuities = [sum(mdp.discount**k for k in range(mdp.horizon - t)) for t in range(mdp.horizon)]
     guess = c * np.array(annuities, dtype=policies.rho.dtype)
     return variance_of_dr(mdp, policies, np.broadcast_to(guess[:, None, None], policies.rho.shape))

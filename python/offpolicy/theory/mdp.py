@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from offpolicy._util import scalars
 from offpolicy.errors import UsageError
 from offpolicy.errors.kinds.of_arguments import bad_value
 from offpolicy.errors.kinds.of_theory import bad_model, no_such_state, states_by_number, two_forms
-from offpolicy.mdp import check_horizon
 from offpolicy.theory.arrays import AXES, Array, Number, as_array, as_probabilities, in_fractions, number
 from offpolicy.theory.rewards import Rewards
 
@@ -70,9 +70,8 @@ class MDP:
         terminal: ArrayLike = (),
     ) -> None:
         """Check that shapes fit and that probabilities add to 1."""
-        if not isinstance(horizon, int | np.integer):
-            raise bad_value(name="horizon", expected="a whole number", found=repr(horizon))
-        check_horizon(int(horizon), float(discount))
+        horizon = scalars.horizon(horizon)
+        scalars.discount(discount)  # which may be a Fraction, and stays one
         rewards = rewards if isinstance(rewards, Rewards) else Rewards(rewards)
         self.exact = in_fractions(transitions=transitions, rewards=rewards.mean, initial=initial, discount=discount)
         self.horizon = horizon

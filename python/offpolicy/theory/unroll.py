@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from offpolicy._util.scalars import whole
 from offpolicy.errors.kinds.of_theory import too_many_states
 from offpolicy.theory.arrays import Array
 from offpolicy.theory.mdp import MDP
@@ -77,6 +78,7 @@ def _unroll(
     mdp: MDP, kind: str, first: Callable[[int], Label], extend: Callable[[Label, int, int], Label], max_states: int
 ) -> Unrolled:
     """Unroll one step at a time; the last entry of a label is the original state."""
+    most = whole("max_states", max_states, 1)
     layer = [first(int(s)) for s in np.flatnonzero(mdp.initial > 0)]
     index = {label: i for i, label in enumerate(layer)}
     steps = [0] * len(layer)
@@ -93,8 +95,8 @@ def _unroll(
                     index[new] = len(index)
                     reached.append(new)
                 edges.append(((index[label], a, index[new]), (t, s, a, following)))
-            if len(index) > max_states:
-                raise too_many_states(kind=kind, limit=max_states, name=kind.lower())
+            if len(index) > most:
+                raise too_many_states(kind=kind, limit=most, name=kind.lower())
         steps += [t + 1] * len(reached)
         layer = reached
     labels, originals = list(index), np.array([label[-1] for label in index])

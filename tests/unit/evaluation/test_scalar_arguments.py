@@ -57,6 +57,23 @@ CROSS_FIT = f"{DRIVERS} folds estimators cluster seed continuing"
 IMPROVE = f"{DRIVERS} generator estimator caution against require"
 
 
+MOVES, PAYS = [[[1.0], [1.0]]], [[0.0, 1.0]]
+COIN = op.theory.MDP(MOVES, PAYS, initial=[1.0], horizon=2, terminal=[0])
+SETTING = {"state_columns": ("place",), "actions": 2, "horizon": 3, "reward_range": (0.0, 1.0)}
+FITTERS = {
+    "fqe": ("actions", "stationary", "iterations"),
+    "kernel": ("bandwidth", "unseen_reward"),
+    "tabular": ("cells", "unseen_reward", "batch_rows"),
+    "factored": ("particles", "width", "unseen", "seed"),
+    "recurrent": ("hidden", "epochs", "batch", "learning_rate", "seed"),
+}
+
+
+def mdp(make, **given):
+    """A coin that is thrown again and again, as an MDP or as a domain."""
+    return make(MOVES, PAYS, initial=[1.0], **({"horizon": 2} | given))
+
+
 def named(name, policy):
     """A mapping with this name, if it can be a key at all."""
     return {name: policy} if isinstance(name, Hashable) else {}
@@ -134,7 +151,53 @@ CALLS = {
         )
         for name in ("estimators", "fitter", "folds", "baseline", "truth", "seed", "workers")
     },
+    **{
+        f"{make.__name__}({name}=)": lambda x, make=make, name=name: mdp(make, **{name: x})
+        for make in (op.theory.MDP, op.from_mdp)
+        for name in ("horizon", "discount")
+    },
+    "dr_bsl_variance(baseline=)": lambda x: op.theory.dr_bsl_variance(COIN, [[0.5, 0.5]], [[0.5, 0.5]], x),
+    "unroll_dag(max_states=)": lambda x: op.theory.unroll_dag(COIN, x),
+    "simulate(n=)": lambda x: WALK.simulate(WALK.behavior, x, seed=1),
+    "simulate(seed=)": lambda x: WALK.simulate(WALK.behavior, 1, seed=x),
+    "demo_log(episodes=)": lambda x: op.demo_log(episodes=x),
+    "demo_log(seed=)": lambda x: op.demo_log(episodes=2, seed=x),
+    "Uniform(actions=)": lambda x: op.policies.Uniform(x).probabilities(np.zeros((1, 1)), 0),
+    "Softmax(temperature=)": lambda x: op.policies.Softmax(lambda states, step: states, x),
+    **{
+        f"LoggedDomain({name}=)": lambda x, name=name: op.LoggedDomain(**(SETTING | {name: x}))
+        for name in ("actions", "horizon", "reward_range", "discount")
+    },
+    "LoggedDomain(reward_range=(0, x))": lambda x: op.LoggedDomain(**(SETTING | {"reward_range": (0, x)})),
+    **{
+        f"fitter({fitter}, {name}=)": lambda x, fitter=fitter, name=name: op.fitter(fitter, **{name: x})
+        for fitter, names in FITTERS.items()
+        for name in names
+    },
+    **{
+        f"split({name}=)": lambda x, name=name: op.folds.split(LOG, **({"fraction": 0.5} | {name: x}))
+        for name in ("fraction", "seed")
+    },
+    **{
+        f"fold_of({name}=)": lambda x, name=name: op.folds.fold_of([1, 2], **({"folds": 2} | {name: x}))
+        for name in ("folds", "seed")
+    },
+    **{
+        f"from_gymnasium({name}=)": lambda x, name=name: op.from_gymnasium(
+            "FrozenLake-v1", **({"horizon": 5} | {name: x})
+        )
+        for name in ("horizon", "discount", "reward_range", "copies")
+    },
 }
+
+#: The arguments among them that take a number, or a pair of numbers, and nothing else.
+NUMBERS = [
+    call
+    for call in CALLS
+    if call.startswith(("MDP(", "from_mdp(", "dr_bsl", "unroll_dag", "simulate(", "demo_log(", "Uniform(", "Softmax("))
+    or call.startswith(("LoggedDomain(", "fitter(", "split(", "fold_of(", "from_gymnasium("))
+    if call != "fitter()" and not call.endswith((" actions=)", "stationary=)", "unseen=)"))
+]
 
 
 def outcome(call, value):
@@ -161,6 +224,27 @@ def test_an_argument_that_makes_no_sense_is_refused_in_our_words(call):
 def test_true_is_no_number(name):
     with pytest.raises(op.UsageError, match=rf"{name} must be .*, not True"):
         op.evaluate(LOG, **{name: True})
+
+
+@pytest.mark.parametrize("call", NUMBERS)
+@pytest.mark.parametrize("value", [True, np.True_, "1", "x", math.nan, [1], object()], ids=str)
+def test_no_argument_takes_what_is_not_a_number(call, value):
+    with pytest.raises(op.UsageError, match="must be "):
+        CALLS[call](value)
+
+
+@pytest.mark.parametrize("call", [call for call in NUMBERS if "reward_range=)" not in call])
+def test_every_such_argument_takes_a_number_of_numpy(call):
+    CALLS[call](np.int8(1))
+
+
+def test_a_number_of_numpy_is_kept_as_a_plain_one():
+    pi = op.policies.Uniform(np.int8(3)).probabilities(np.zeros((1, 1)), 0)
+    assert (pi.dtype, pi[0, 0]) == (np.float64, 1 / 3)
+    setting = op.LoggedDomain(("x",), np.int8(2), np.uint16(3), np.array([0, 1]), np.float32(0.5))
+    assert repr(setting) == repr(op.LoggedDomain(("x",), 2, 3, (0.0, 1.0), 0.5))
+    assert mdp(op.from_mdp, horizon=np.int8(100)).simulate(op.policies.Uniform(2), np.int8(3), np.int8(1)).height == 300
+    assert op.demo_log(np.int8(3), np.int8(1)).equals(op.demo_log(3, 1))
 
 
 def test_numbers_of_numpy_are_numbers():

@@ -69,6 +69,11 @@ def test_what_the_log_does_not_have_is_in_the_last_cell_and_hoped_nothing_of():
     assert values.v_hat(np.array([["attic"]], dtype=object), 0)[0] == pytest.approx(4 * WALK.reward_range[0])
 
 
+def test_a_fitter_that_counts_names_categories_where_there_are_no_cells():
+    with pytest.raises(op.UsageError, match=r"has no grid: .*op\.Categories\.of\(log, \.\.\.\) for texts"):
+        op.fitter("tabular").fit(WORDS, SETTING)
+
+
 def test_fitters_that_calculate_refuse_texts_and_say_who_counts_them():
     with pytest.raises(op.WrongTypeError, match=r"'place' must hold numbers, not String: .*op\.Categories\.of"):
         op.fitter("fqe").fit(WORDS, SETTING)

@@ -216,7 +216,7 @@ def test_doubly_robust_estimates_of_a_log_that_it_annotates():
 
 REFUSED = {
     "actions": ({"actions": "two-hot"}, "actions must be one of 'one-hot', 'separate', not 'two-hot'"),
-    "iterations": ({"iterations": 0}, "iterations must be at least 1, not 0"),
+    "iterations": ({"iterations": 0}, "iterations must be a whole number of at least 1, not 0"),
     "a regressor": ({"regressor": 3}, "a regressor has fit and predict, and this int has not"),
 }
 

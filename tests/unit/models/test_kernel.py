@@ -263,17 +263,17 @@ def test_values_that_never_settle_are_an_error():
 
 
 @pytest.mark.parametrize(
-    ("fitter", "message"),
+    ("make", "message"),
     [
-        (Kernel(), "has no grid"),
-        (Kernel(grid=GRID, actions="heap"), "actions must lie in one of line, circle, apart, not 'heap'"),
-        (Kernel(grid=GRID, bandwidth=-1), "bandwidth must be above 0"),
-        (Kernel(grid=GRID, unseen_reward=-math.inf), "must be finite"),
+        (lambda: Kernel(), "has no grid"),
+        (lambda: Kernel(grid=GRID, actions="heap"), "actions must lie in one of line, circle, apart, not 'heap'"),
+        (lambda: Kernel(grid=GRID, bandwidth=-1), "bandwidth must be above 0"),
+        (lambda: Kernel(grid=GRID, unseen_reward=-math.inf), "unseen_reward must be a finite number"),
     ],
 )
-def test_fitters_that_make_no_sense(fitter, message):
+def test_fitters_that_make_no_sense(make, message):
     with pytest.raises(op.OffPolicyError, match=message):
-        fitter.fit(world_log(), SETTING)
+        make().fit(world_log(), SETTING)
 
 
 def test_questions_outside_the_model():
@@ -286,7 +286,7 @@ def test_questions_outside_the_model():
         values.v_hat(here, 7)
     with pytest.raises(op.OffPolicyError, match="outside the grid"):
         values.v_hat(np.array([[3, 0]]), 0)
-    with pytest.raises(op.UsageError, match="horizon must be at least 1"):
+    with pytest.raises(op.UsageError, match="horizon must be a whole number of at least 1"):
         model.values(Uniform(3), 0, 0.9)
     with pytest.raises(op.OffPolicyError, match="must give 3 probabilities"):
         model.values(Uniform(2), 6, 0.9)

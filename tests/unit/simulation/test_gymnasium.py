@@ -208,6 +208,12 @@ def test_from_the_command_line(tmp_path):
     assert (run.code, run.document["episodes"]) == (0, 300)
 
 
+def test_an_environment_is_named_by_its_id_on_the_command_line(tmp_path):
+    run = offpolicy("simulate", "gymnasium", "--set", "env=CartPole-v1", "--out", tmp_path / "pole.parquet")
+    assert run.code == 2
+    assert "domain 'gymnasium' has no parameter 'env'; did you mean 'id'?" in run.err
+
+
 REFUSED = {
     "no range of rewards": (("CartPole-v1",), {}, r"give reward_range=\(lowest, highest\)"),
     "continuous actions": (("Pendulum-v1",), {}, "only discrete actions"),

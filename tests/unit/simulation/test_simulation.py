@@ -157,8 +157,8 @@ class Truncating(Counter):
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: Counter().simulate(Uniform(2), 0, seed=1), "episodes must be at least 1, not 0"),
-        (lambda: Counter().simulate(Uniform(2), 1, seed=-1), "seed must be at least 0, not -1"),
+        (lambda: Counter().simulate(Uniform(2), 0, seed=1), "episodes must be a whole number of at least 1, not 0"),
+        (lambda: Counter().simulate(Uniform(2), 1, seed=-1), "seed must be a whole number of at least 0, not -1"),
         (lambda: Truncating().simulate(Uniform(2), 1, seed=1), "begins with states of int64 and goes on with float64"),
         (
             lambda: Counter().simulate(FromCallable(lambda s, t: np.full((len(s), 2), 0.4)), 1, seed=1),

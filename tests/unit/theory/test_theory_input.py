@@ -49,11 +49,11 @@ def mdp(**options):
         ({"rewards": np.zeros((2, 2, 2)), "horizon": 2}, "may be (H, S, A) or (S, A, S): give them as (H, S, A, S)"),
         ({"initial": [0.5, 0.4]}, "initial: the probabilities add to 0.9, not 1"),
         ({"initial": [1.0]}, "initial must be (2,), one for each state, not (1,)"),
-        ({"horizon": 0}, "horizon must be at least 1, not 0"),
+        ({"horizon": 0}, "horizon must be a whole number of at least 1, not 0"),
         ({"discount": 1.5}, "discount must be between 0 and 1, not 1.5"),
         ({"terminal": [2]}, "the terminal state 2 is not one of 0 to 1"),
         ({"terminal": [True, False]}, "terminal names states by their numbers, not by bool"),
-        ({"horizon": 2.5}, "horizon must be a whole number, not 2.5"),
+        ({"horizon": 2.5}, "horizon must be a whole number of at least 1, not 2.5"),
         ({"initial": [Fraction(1), None]}, "initial must hold finite numbers"),
     ],
 )

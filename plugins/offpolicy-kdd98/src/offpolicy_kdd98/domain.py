@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from offpolicy.errors import UsageError
+from offpolicy._util import scalars
 from offpolicy.models.fitters.factored import Factored, FactoredModel
 from offpolicy.models.fitters.recurrent import Recurrent
 from offpolicy.policies import Uniform
@@ -62,10 +62,9 @@ class Kdd98(Domain):
 
     def __post_init__(self) -> None:
         """Raise an error for invalid options."""
-        if self.donors < 1:
-            raise UsageError(f"donors must be at least 1, not {self.donors}")
-        if self.noise not in ("none", "residual"):
-            raise UsageError(f"noise must be 'none' or 'residual', not {self.noise!r}")
+        object.__setattr__(self, "donors", scalars.whole("donors", self.donors, 1))
+        object.__setattr__(self, "seed", scalars.whole("seed", self.seed, 0))
+        scalars.choice("noise", self.noise, ("none", "residual"))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return only the options for other processes, in which the simulator is fitted again."""

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from offpolicy import Grid, UsageError
+from offpolicy import Grid
+from offpolicy._util import scalars
 from offpolicy.policies import Uniform
 from offpolicy.protocols import Actions, Domain, Floats, Policy, States
 
@@ -66,14 +67,10 @@ class MountainCar(Domain):
     def __post_init__(self) -> None:
         """Raise an error for invalid parameters."""
         for name in ("substeps", "horizon"):
-            number = getattr(self, name)
-            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-                raise UsageError(f"{name} must be a whole number of at least 1, not {number!r}")
-        if isinstance(self.discount, str) or not 0 <= self.discount <= 1:
-            raise UsageError(f"discount must be a number from 0 to 1, not {self.discount!r}")
+            object.__setattr__(self, name, scalars.whole(name, getattr(self, name), 1))
+        object.__setattr__(self, "discount", scalars.discount(self.discount))
         for name, known in (("start", STARTS), ("stop", STOPS)):
-            if getattr(self, name) not in known:
-                raise UsageError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
+            scalars.choice(name, getattr(self, name), known)
 
     @property
     def behavior(self) -> Policy:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from offpolicy import Grid
+from offpolicy._util import scalars
 from offpolicy.errors import UsageError
 from offpolicy.policies import Uniform
 from offpolicy.protocols import Actions, Domain, Floats, Policy, States
@@ -54,11 +55,10 @@ class Sailing(Domain):
     def __post_init__(self) -> None:
         """Raise an error for invalid parameters."""
         for name, choices in (("start", ("uniform", "corner")), ("wind", ("toward", "from"))):
-            if getattr(self, name) not in choices:
-                raise UsageError(f"{name} must be {' or '.join(map(repr, choices))}, not {getattr(self, name)!r}")
+            scalars.choice(name, getattr(self, name), choices)
         for name, least in (("size", 2), ("horizon", 1)):
-            if getattr(self, name) < least:
-                raise UsageError(f"{name} must be at least {least}, not {getattr(self, name)}")
+            object.__setattr__(self, name, scalars.whole(name, getattr(self, name), least))
+        object.__setattr__(self, "discount", scalars.discount(self.discount))
 
     @property
     def grid(self) -> Grid:

@@ -67,7 +67,11 @@ no_grid = Kind(
     "domain {name} has no grid{why}: give {how}",
     meaning="A model counts in cells, and the domain does not say how its states are put into cells.",
     remedy="Give {how}.",
-    example={"name": "'walk'", "why": "", "how": "aggregate= (an offpolicy.Grid, or a function with cells=)"},
+    example={
+        "name": "'walk'",
+        "why": "",
+        "how": "aggregate= (an op.Grid, op.Categories.of(log, ...) for texts, or a function with cells=)",
+    },
 )
 wrong_answers = Kind(
     "wrong-answers",

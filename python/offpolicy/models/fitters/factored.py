@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy._util import scalars
 from offpolicy.errors.kinds.of_models import episode_ends, no_such_feature
 from offpolicy.logs.transitions import Transitions, transitions
 from offpolicy.models.fitters.linear import LeastSquares, LinearReward
@@ -51,12 +51,9 @@ class Factored:
     def __post_init__(self) -> None:
         """Raise an error for invalid parameters."""
         for name in ("particles", "width"):
-            if getattr(self, name) < 1:
-                raise bad_value(name=name, expected="at least 1", found=getattr(self, name))
-        if self.unseen not in ("pool", "stay"):
-            raise bad_value(name="unseen", expected="'pool' or 'stay'", found=repr(self.unseen))
-        if self.seed < 0:
-            raise bad_value(name="seed", expected="0 or more", found=self.seed)
+            object.__setattr__(self, name, scalars.whole(name, getattr(self, name), 1, limit=scalars.MOST_ROWS))
+        scalars.choice("unseen", self.unseen, ("pool", "stay"))
+        object.__setattr__(self, "seed", scalars.whole("seed", self.seed, 0, limit=2**64 - 1))
 
     def fit(self, log: Any, domain: Setting) -> FactoredModel:
         """Count the moves and solve for the rewards."""
@@ -138,9 +135,7 @@ class FactoredModel:
         return self.marginals.sample(states, actions, rng), self.reward(states, actions)
 
     def _layers(self, policies: Sequence[Policy], horizon: int) -> Layers:
-        if horizon < 1:
-            raise bad_value(name="horizon", expected="at least 1", found=horizon)
-        return Layers.build(self.particles, self.first, policies, horizon, self.fitter.width)
+        return Layers.build(self.particles, self.first, policies, scalars.horizon(horizon), self.fitter.width)
 
 
 def _refuse_an_end(batch: Transitions) -> None:

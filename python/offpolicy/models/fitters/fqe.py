@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from offpolicy._util import scalars
 from offpolicy._util.optional import imported
-from offpolicy.errors.kinds.of_arguments import bad_value
 from offpolicy.errors.kinds.of_logs import empty_log
 from offpolicy.errors.kinds.of_models import not_a_regressor
 from offpolicy.errors.kinds.of_simulation import steps_outside_table
@@ -72,12 +72,9 @@ class Fqe:
 
     def __post_init__(self) -> None:
         """Raise an error for invalid parameters."""
-        if self.actions not in ACTIONS:
-            raise bad_value(
-                name="actions", expected=f"one of {', '.join(map(repr, ACTIONS))}", found=repr(self.actions)
-            )
-        if self.iterations is not None and self.iterations < 1:
-            raise bad_value(name="iterations", expected="at least 1", found=self.iterations)
+        scalars.choice("actions", self.actions, ACTIONS)
+        object.__setattr__(self, "stationary", scalars.flag("stationary", self.stationary))
+        object.__setattr__(self, "iterations", scalars.size("iterations", self.iterations))
         if self.regressor is not None and not all(hasattr(self.regressor, name) for name in ("fit", "predict")):
             raise not_a_regressor(found=type(self.regressor).__name__)
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offpolicy import _core
+from offpolicy._util import scalars
 from offpolicy.errors.kinds.of_arguments import bad_value, outside_range
 from offpolicy.errors.kinds.of_models import no_grid, unknown_layout, values_do_not_settle, wrong_number_of_actions
 from offpolicy.grid import Grid
@@ -64,6 +65,12 @@ class Kernel:
     unseen_reward: float | None = None
     actions: str | None = None
 
+    def __post_init__(self) -> None:
+        """Raise an error for a bandwidth that is not positive, and for a reward that is no number."""
+        object.__setattr__(self, "bandwidth", scalars.above_0("bandwidth", self.bandwidth))
+        if self.unseen_reward is not None:
+            object.__setattr__(self, "unseen_reward", scalars.number("unseen_reward", self.unseen_reward))
+
     def fit(self, log: Any, domain: Setting) -> KernelModel:
         """Count the log's transitions in one pass."""
         grid = self.grid or getattr(domain, "grid", None)
@@ -97,8 +104,7 @@ class KernelModel:
 
     def values_of(self, policies: Sequence[Policy], horizon: int, discount: float) -> list[KernelValues]:
         """Return the values of several policies, computed together, which costs less than one after the other."""
-        if horizon < 1:
-            raise bad_value(name="horizon", expected="at least 1", found=horizon)
+        horizon, discount = scalars.horizon(horizon), scalars.discount(discount)
         flat = [table_at(policy, self._states, horizon).ravel() for policy in policies]
         if any(len(table) not in (self.r_hat.size, self.r_hat.size * horizon) for table in flat):
             raise wrong_number_of_actions(actions=self._domain.actions)

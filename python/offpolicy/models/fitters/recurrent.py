@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offpolicy.errors.kinds.of_arguments import bad_value
+from offpolicy._util import scalars
 from offpolicy.errors.kinds.of_logs import empty_log, history_not_whole
 from offpolicy.errors.kinds.of_models import knows_no_other_policy, needs_jax
 from offpolicy.logs.transitions import transitions
@@ -51,10 +51,9 @@ class Recurrent:
     def __post_init__(self) -> None:
         """Raise an error for invalid parameters."""
         for name in ("hidden", "epochs", "batch"):
-            if getattr(self, name) < 1:
-                raise bad_value(name=name, expected="at least 1", found=getattr(self, name))
-        if self.learning_rate <= 0:
-            raise bad_value(name="learning_rate", expected="above 0", found=self.learning_rate)
+            object.__setattr__(self, name, scalars.whole(name, getattr(self, name), 1, limit=scalars.MOST_ROWS))
+        object.__setattr__(self, "learning_rate", scalars.above_0("learning_rate", self.learning_rate))
+        object.__setattr__(self, "seed", scalars.whole("seed", self.seed, 0, limit=2**64 - 1))
 
     def fit(self, log: Any, domain: Setting) -> RecurrentModel:
         """Fit the GRU, then the network of (state, step) that represents it in policies."""

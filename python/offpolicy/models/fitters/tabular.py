@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offpolicy._util import scalars
 from offpolicy.errors import BadLogError, OffPolicyError, UsageError
 from offpolicy.errors.kinds.of_models import cells_not_counted, no_grid
 from offpolicy.grid import Grid, OutsideGridError, check_table
@@ -65,6 +66,13 @@ class Tabular:
     columns: Columns | None = None
     batch_rows: int | None = None
 
+    def __post_init__(self) -> None:
+        """Raise an error for invalid parameters."""
+        for name in ("cells", "batch_rows"):
+            object.__setattr__(self, name, scalars.size(name, getattr(self, name)))
+        if self.unseen_reward is not None:
+            object.__setattr__(self, "unseen_reward", scalars.number("unseen_reward", self.unseen_reward))
+
     def fit(self, log: object, domain: Setting) -> TabularModel:
         """Count every step of the log once."""
         aggregation = self._aggregation(domain)
@@ -92,11 +100,13 @@ class Tabular:
         aggregate = self.aggregate if self.aggregate is not None else getattr(domain, "grid", None)
         if aggregate is None:
             raise no_grid(
-                name=repr(domain.name), why="", how="aggregate= (an offpolicy.Grid, or a function with cells=)"
+                name=repr(domain.name),
+                why="",
+                how="aggregate= (an op.Grid, op.Categories.of(log, ...) for texts, or a function with cells=)",
             )
         if isinstance(aggregate, Grid | Categories):
             return aggregate
-        if self.cells is None or self.cells < 1:
+        if self.cells is None:
             raise cells_not_counted()
         return ByFunction(aggregate, self.cells)
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from offpolicy._util import scalars
 from offpolicy._util.optional import imported
-from offpolicy._util.scalars import whole
-from offpolicy.errors.kinds.of_arguments import bad_value, more_arguments_than_taken, not_a_range
+from offpolicy.errors.kinds.of_arguments import bad_value, more_arguments_than_taken, not_a_range, unknown_name
 from offpolicy.errors.kinds.of_converters import continuous_actions
 from offpolicy.errors.kinds.of_simulation import cannot_be_copied, gym_cannot_make, no_reward_range, no_time_limit
 from offpolicy.policies import Legal
@@ -97,9 +97,11 @@ def from_gymnasium(
     if not isinstance(actions, gymnasium.spaces.Discrete):
         raise continuous_actions(what=f"{name} has actions in {actions}", actions="actions", done="evaluated")
     horizon = limit if horizon is None else horizon
-    if horizon is None or horizon < 1:
+    if horizon is None:
         raise no_time_limit(env=name, found=horizon)
-    copies = None if copies is None else whole("copies", copies, 1)
+    horizon, discount = scalars.horizon(horizon), scalars.discount(discount)
+    reward_range = None if reward_range is None else scalars.span("reward_range", reward_range)
+    copies = None if copies is None else scalars.whole("copies", copies, 1)
     may = _legal(legal, int(actions.n))
     if table or (table is None and has_table(first)):
         dynamics = read_table(first, name)
@@ -138,6 +140,8 @@ def by_id(
     >>> op.domain("gymnasium", id="CliffWalking-v1", horizon=50).reward_range
     (-100.0, -1.0)
     """
+    if "env" in options:
+        raise unknown_name(lack="domain 'gymnasium' has no parameter", name="'env'", hint="; did you mean 'id'?")
     if isinstance(reward_range, str):
         try:
             low, high = (float(part) for part in reward_range.split(","))
