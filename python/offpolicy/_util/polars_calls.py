@@ -154,12 +154,13 @@ def add_columns(
     inputs: Sequence[str],
     outputs: Sequence[str],
     function: Callable[[pl.DataFrame], pl.DataFrame],
+    made: str,
 ) -> pl.LazyFrame:
     """Add float columns that a function computes for each row separately, batch by batch as the query runs.
 
-    The function reads only the inputs, so that a query for other columns reads nothing more.
+    The function reads only the inputs, so that a query for other columns reads nothing more. `made` is the name of the
+    column that holds its results in between, and by which the plan of the query shows the function.
     """
-    made = "__offpolicy_made__"
     struct = pl.Struct(dict.fromkeys(outputs, pl.Float64))
 
     def apply(columns: Sequence[pl.Series]) -> pl.Series:

@@ -17,6 +17,7 @@ from typing import Any, overload
 import polars as pl
 
 from offpolicy._util import polars_calls, scalars, words
+from offpolicy._util.carried import Failures
 from offpolicy._util.polars_calls import naming_the_log
 from offpolicy.annotation.annotated_logs import remember, tallies_of
 from offpolicy.annotation.annotator import MODELLED, Annotation, Annotator
@@ -144,13 +145,15 @@ def annotate(
 
     outputs = [name for annotation in annotations for name in annotation.outputs.values()]
 
+    failures = Failures()
+
     def batch(frame: pl.DataFrame, keep: object = source) -> pl.DataFrame:
         try:
             return annotator(frame)
-        except OffPolicyError as error:  # Polars raises it again, rebuilt from class and text
-            raise OffPolicyError(str(error)) from None
+        except OffPolicyError as error:
+            raise failures.carried(error) from None
 
-    lazy = polars_calls.add_columns(query, inputs, outputs, batch).drop(added)
+    lazy = polars_calls.add_columns(query, inputs, outputs, batch, failures.name).drop(added)
     return remember(lazy, *tallies_of(log), annotator.tally)
 
 

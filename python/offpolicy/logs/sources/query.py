@@ -10,6 +10,7 @@ import polars as pl
 
 from offpolicy import _core
 from offpolicy._util import polars_calls
+from offpolicy._util.carried import kept_error
 from offpolicy._util.forked import check_not_forked
 from offpolicy.errors import OffPolicyError, UnreadableError
 from offpolicy.errors.kinds.of_files import changed_log, unreadable_file
@@ -82,8 +83,10 @@ class StreamSource(Source):
         return True
 
     def in_users_terms(self, error: OffPolicyError) -> OffPolicyError:
-        """Return the error with the names of the query's files, if it says only that a query failed."""
+        """Return what made a query fail: an error of this package whole, others with the names of the query's files."""
         if isinstance(error, UnreadableError):
+            if (kept := kept_error(self.query, error.message)) is not None:
+                return kept
             return unreadable_file(file=polars_calls.query_name(self.query), why=str(error))
         return error
 

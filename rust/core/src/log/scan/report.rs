@@ -17,11 +17,13 @@ impl Scan {
             self.problem(Kind::MixedIds, Some(place), None, None, None);
         }
         let first = self.partial.first_step();
+        // Where some episodes begin at step 0 and others at step 1, nobody knows at which of them this one begins again.
+        let begins = (!self.partial.first_steps.iter().all(Option::is_some)).then_some(first);
         let found = self.partial.ids.repeated(EPISODES.max(self.engine.plan.problem_limit));
         let (repeated, count) = self.readable(found);
         self.partial.problems.more(Kind::Reappears, count - repeated.len() as u64);
         for (id, place) in repeated {
-            self.problem(Kind::Reappears, Some(place), id.as_ref(), Some(first), None);
+            self.problem(Kind::Reappears, Some(place), id.as_ref(), begins, None);
         }
         let horizon = self.engine.plan.horizon.unwrap_or_else(|| self.engine.sums.longest());
         if !self.engine.plan.truncated_as_terminal {
