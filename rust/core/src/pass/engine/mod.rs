@@ -1,6 +1,7 @@
 //! The engine of a pass, which folds the rows of a trajectory into its running sums, and ended trajectories into the
 //! sums of the pass.
 
+mod across;
 mod group;
 mod terms;
 
@@ -26,8 +27,9 @@ use crate::pass::normalisers::{Normalisers, Tables};
 use crate::pass::plan::{Pass, Plan, Policy, Ratio, Work};
 use crate::pass::ratios::{Mixed, Quotients, Ratios};
 use crate::pass::weights::Weights;
+use across::Spread;
+use group::Groups;
 pub use group::Short;
-use group::{Groups, Spread};
 use terms::by_blocks;
 pub use terms::{Fold, Table};
 

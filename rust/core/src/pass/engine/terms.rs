@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use super::group::Across;
+use super::across::Across;
 use crate::diagnostics::sums::SquaredWeight;
 use crate::estimators::about::StepSum;
 use crate::estimators::magic::Segments;
