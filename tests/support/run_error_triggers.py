@@ -9,7 +9,7 @@ import polars as pl
 from coin import Coin, Dying
 from error_triggers import DEMO, LOG, WALK, ev
 from offpolicy._util import forked
-from offpolicy.errors import InternalError
+from offpolicy.errors.kinds import of_states
 from offpolicy.experiments import reproduction
 from offpolicy.experiments.runs import complete
 from offpolicy.logs.sources import frame
@@ -55,7 +55,8 @@ def without_pyarrow():
 
 
 def internal():
-    raise InternalError("index out of bounds")
+    """Make it as the core does: nothing should bring it about."""
+    raise of_states.internal(why="index out of bounds")
 
 
 HUGE = DEMO.with_columns(behavior_prob=1e-200, target_prob=1.0, reward=1.0)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import offpolicy as op
-from offpolicy.cli.options import log_options, order_option
+from offpolicy.cli.options import dedupe_option, log_options, order_option
 from offpolicy.cli.output import one_document
 from offpolicy.cli.progress import progress
 
@@ -16,6 +16,7 @@ from offpolicy.cli.progress import progress
 @click.command()
 @log_options
 @order_option
+@dedupe_option
 @click.option("--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Most problems to list.")
 def check(log: tuple[str, ...], as_json: bool, **settings: Any) -> int:
     """List everything that is wrong with a log, with file, episode and step.

@@ -9,7 +9,14 @@ import click
 
 import offpolicy as op
 from offpolicy._util.files import write_json
-from offpolicy.cli.options import estimate_options, log_options, memory_option, order_option, truncation_option
+from offpolicy.cli.options import (
+    dedupe_option,
+    estimate_options,
+    log_options,
+    memory_option,
+    order_option,
+    truncation_option,
+)
 from offpolicy.cli.output import check_target, one_document
 from offpolicy.cli.progress import progress
 from offpolicy.cli.withheld import exit_code
@@ -20,7 +27,7 @@ from offpolicy.cli.withheld import exit_code
 @click.option("--discount", type=float, default=1.0, show_default=True, help="γ, from 0 to 1.")
 @estimate_options
 @order_option
-@click.option("--dedupe", type=click.Choice(["identical"]), help="Drop rows that are there twice.")
+@dedupe_option
 @truncation_option
 @memory_option
 @click.option("--one-pass", is_flag=True, help="Read once; no standard errors of step-wis and wdr, no magic.")

@@ -178,6 +178,12 @@ def order_option(command: Command) -> Command:
     return click.option("--order", type=choice, default="sorted", help="any: sort the log first.")(command)
 
 
+def dedupe_option(command: Command) -> Command:
+    """Add the option `--dedupe`."""
+    text = "Sort the log first, and drop rows that are there twice."
+    return click.option("--dedupe", type=click.Choice(["identical"]), help=text)(command)
+
+
 def truncation_option(command: Command) -> Command:
     """Add the option `--truncation`."""
     text = "Take episodes that were cut off as ended, add what the model expects, or evaluate the steps that all have."

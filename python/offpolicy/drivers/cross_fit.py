@@ -49,8 +49,7 @@ from offpolicy.evaluation.evaluate import (
 )
 from offpolicy.evaluation.options import ProgressFunction
 from offpolicy.evaluation.passes import Steady
-from offpolicy.evaluation.plan import TARGET, Plan, Probabilities, Settings, choose_estimators, lacking
-from offpolicy.evaluation.plan import Policy as TargetPolicy
+from offpolicy.evaluation.plan import TARGET, Plan, PlannedPolicy, Probabilities, Settings, choose_estimators, lacking
 from offpolicy.evaluation.result import Evaluation
 from offpolicy.logs.clusters import Clusters, hints
 from offpolicy.logs.columns import ESTIMATED, Columns, PolicyColumns
@@ -239,7 +238,7 @@ def _refuse(
         behavior=words.given("behavior", "counts"),
     )
     own = [name for name in own_columns(estimators or ()) if name in source.columns]
-    target = TargetPolicy(TARGET, ratio, dict.fromkeys([*MODELLED, *own], ""), lacks=lacks)
+    target = PlannedPolicy(TARGET, ratio, dict.fromkeys([*MODELLED, *own], ""), lacks=lacks)
     choose_estimators([target], estimators, settings.baseline)
     plan = Plan(
         columns=columns,

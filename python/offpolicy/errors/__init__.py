@@ -69,13 +69,6 @@ def _restored(cls: type[OffPolicyError], arguments: tuple[Any, ...], state: dict
     return error
 
 
-def bad_input(why: str) -> OffPolicyError:
-    """Make the error for a column or array that the core cannot read; the core calls this function by its name."""
-    error = OffPolicyError(why)
-    error.kind = "bad-input"
-    return error
-
-
 class UsageError(OffPolicyError):
     """An argument that is not valid.
 

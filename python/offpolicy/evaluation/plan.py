@@ -61,7 +61,7 @@ RatioForm: TypeAlias = Probabilities | RatioColumn | MixedRatio
 
 
 @dataclass(frozen=True)
-class Policy:
+class PlannedPolicy:
     """A target policy with the columns that the log really has."""
 
     name: str
@@ -109,7 +109,7 @@ class Plan:
     settings: Settings
     terminal: str | None
     truncated: str | None
-    policies: tuple[Policy, ...]
+    policies: tuple[PlannedPolicy, ...]
     mc: bool  # whether the value of the behaviour policy is estimated too
     check_only: bool = False
     diagnostics: bool = False  # whether the sums for the diagnostics of the weights are kept
@@ -151,7 +151,7 @@ class Plan:
     def keeping(self, estimators: Collection[str], policy: str | None = None) -> Plan:
         """Return the plan with only these estimators, of one policy or of all; all policies keep their indices."""
 
-        def keep(target: Policy) -> Policy:
+        def keep(target: PlannedPolicy) -> PlannedPolicy:
             wanted = policy in (None, target.name)
             return replace(target, estimators=tuple(e for e in target.estimators if wanted and e in estimators))
 
@@ -160,7 +160,7 @@ class Plan:
     def without(self, policy: str, estimators: Collection[str]) -> Plan:
         """Return the plan without some estimators of one policy."""
 
-        def drop(target: Policy) -> Policy:
+        def drop(target: PlannedPolicy) -> PlannedPolicy:
             kept = tuple(e for e in target.estimators if target.name != policy or e not in estimators)
             return replace(target, estimators=kept)
 
@@ -202,7 +202,7 @@ class Plan:
         return self.spec().names
 
 
-def _policy_spec(policy: Policy, is_base: bool) -> _core.PolicySpec:
+def _policy_spec(policy: PlannedPolicy, is_base: bool) -> _core.PolicySpec:
     """Return a policy as the core takes it, with the columns that its estimators or its mixtures read.
 
     The core does not compute the estimators of plugins, but it diagnoses the weights that they use.
@@ -224,7 +224,7 @@ def _policy_spec(policy: Policy, is_base: bool) -> _core.PolicySpec:
     )
 
 
-def _read_by_plugins(policies: Sequence[Policy]) -> list[tuple[str, str]]:
+def _read_by_plugins(policies: Sequence[PlannedPolicy]) -> list[tuple[str, str]]:
     """Return the columns that estimators of plugins read, each with the role by which the core checks it."""
     wanted = [
         (policy.models[need], need if need in ROLES else "reward")
@@ -242,7 +242,7 @@ def find_policies(
     columns: Columns,
     policies: Mapping[str, PolicyColumns] | None,
     own: Collection[str] = (),
-) -> tuple[Policy, ...]:
+) -> tuple[PlannedPolicy, ...]:
     """Return the target policies with the columns that the log has; None stands for one policy in default columns.
 
     `own` names the columns that estimators of plugins read by their names.
@@ -255,10 +255,10 @@ def find_policies(
         if ratio and (columns.renamed("ratio") or not (behavior and target)):
             target = None
         form = _ratio_form(behavior, target, ratio)
-        return (Policy(TARGET, form, models, lacks=lacking(columns, available, behavior, target, words.column)),)
+        return (PlannedPolicy(TARGET, form, models, lacks=lacking(columns, available, behavior, target, words.column)),)
     if not policies:
         raise nothing_given(what=words.argument("policies"), thing="policy")
-    found: list[Policy] = []
+    found: list[PlannedPolicy] = []
     for name, chosen in policies.items():
         if scalars.text("the name of a policy", name) == BEHAVIOR:
             raise name_of_behavior(name=repr(BEHAVIOR))
@@ -276,7 +276,7 @@ def find_policies(
         lacks = lacking(columns, available, behavior, chosen.target_prob, words.policy_column)
         if chosen.mixture_of is not None:
             lacks = base.lacks
-        found.append(Policy(name, form, models, lacks=lacks))
+        found.append(PlannedPolicy(name, form, models, lacks=lacks))
     return tuple(found)
 
 
@@ -312,13 +312,13 @@ def lacking(
 
 
 def choose_estimators(
-    policies: Sequence[Policy], asked: Sequence[str] | None, baseline: float | None
-) -> tuple[Policy, ...]:
+    policies: Sequence[PlannedPolicy], asked: Sequence[str] | None, baseline: float | None
+) -> tuple[PlannedPolicy, ...]:
     """Give each policy its estimators: those that were asked for, or all that its columns allow."""
     for estimator in asked or ():
         need_baseline(estimator, baseline)
 
-    def choose(policy: Policy) -> Policy:
+    def choose(policy: PlannedPolicy) -> PlannedPolicy:
         if asked is None:
             possible = (e for e in usual() if e != RETURNS and not (describe(e).needs_baseline and baseline is None))
             return replace(policy, estimators=tuple(e for e in possible if policy.allows(e)))
@@ -353,7 +353,7 @@ def left_out(plan: Plan) -> list[str]:
     return found
 
 
-def _missing(policy: Policy, estimator: str) -> MissingColumnError:
+def _missing(policy: PlannedPolicy, estimator: str) -> MissingColumnError:
     here = {"estimator": repr(estimator), "policy": repr(policy.name)}
     for need in describe(estimator).needs:
         if need == "ratio" and policy.ratio is None:

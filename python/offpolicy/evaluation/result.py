@@ -32,6 +32,7 @@ from offpolicy.evaluation.outcome import Outcome, Quantity
 from offpolicy.evaluation.plan import BEHAVIOR
 from offpolicy.evaluation.verdict import Verdict, best, judge, judge_estimate, none_of, unweighted, worst
 from offpolicy.figures.figure import Figure
+from offpolicy.figures.judged import JudgedTable
 from offpolicy.logs.trajectories import Samples
 
 
@@ -219,7 +220,21 @@ class Evaluation:
         >>> import offpolicy as op
         >>> op.evaluate(op.demo_log(), discount=0.9).figure("forest").save("forest.svg")
         """
-        return figures.draw(self, kind)
+        verdict = self.verdict
+        judged = JudgedTable(
+            table=self.table,
+            levels=[self._level(estimate) for estimate in self.estimates],
+            level=verdict.level,
+            rule=verdict.rule,
+            advice=verdict.advice,
+            episodes=self.episodes,
+            confidence=self.settings["confidence"],
+        )
+        return figures.draw(judged, kind)
+
+    def _level(self, estimate: Estimate) -> str | None:
+        """Return the level of the verdict on an estimate; the behaviour policy's own value is observed and has none."""
+        return None if estimate.policy == BEHAVIOR else self.verdict_on(estimate).level
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole result with its provenance, ready for JSON.
@@ -231,7 +246,7 @@ class Evaluation:
         rows = self.table.to_dicts()
         for row, estimate in zip(rows, self.estimates, strict=True):
             row["reason"] = estimate.reason
-            row["verdict"] = None if estimate.policy == BEHAVIOR else self.verdict_on(estimate).level
+            row["verdict"] = self._level(estimate)
             if self.paired is not None and estimate.policy != BEHAVIOR:
                 found = self.paired[estimate.key]
                 row["difference"] = {"against": found.against, "value": found.value, "std_error": found.std_error}

@@ -15,10 +15,8 @@ import polars as pl
 
 from offpolicy._util.plotting import drawable
 from offpolicy._util.visible import visible
-from offpolicy.evaluation.estimate import Estimate
-from offpolicy.evaluation.plan import BEHAVIOR
-from offpolicy.evaluation.result import Evaluation
 from offpolicy.figures.axis import limits
+from offpolicy.figures.judged import JudgedTable
 
 WIDTH, ROW = 330, 24
 #: The gap between the plot and the columns of text on its right, and the width of a character.
@@ -38,9 +36,9 @@ MARKS = {
 FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
 
 
-def draw(evaluation: Evaluation) -> alt.FacetChart:
-    """Draw all estimates of an evaluation, grouped by policy, in the order of its table."""
-    rows = data(evaluation)
+def draw(judged: JudgedTable) -> alt.FacetChart:
+    """Draw all estimates of a table, grouped by policy, in its order."""
+    rows = data(judged)
     low, high, cut = _limits(rows)
     scale = alt.Scale(domain=[low, high], nice=False, zero=False)
     policies = rows["policy"].unique(maintain_order=True).to_list()
@@ -58,7 +56,7 @@ def draw(evaluation: Evaluation) -> alt.FacetChart:
         .properties(width=WIDTH, height=alt.Step(ROW))
         .facet(row=alt.Row("policy:N", sort=policies, header=header), spacing=14)
         .resolve_scale(y="independent")
-        .properties(title=_title(evaluation, rows, cut))
+        .properties(title=_title(judged, rows, cut))
         .configure(font=FONT, background="white", padding=18)
         .configure_view(stroke=None)
         .configure_axis(domain=False, ticks=False, labelColor=INK, labelFontSize=12, gridColor=FAINT)
@@ -68,23 +66,25 @@ def draw(evaluation: Evaluation) -> alt.FacetChart:
     return whole
 
 
-def data(evaluation: Evaluation) -> pl.DataFrame:
-    """Return the table of the evaluation with the text drawn beside each row; names are made printable."""
-    found, table = evaluation.estimates, evaluation.table
-    reference = next((each.value for each in found if each.policy == BEHAVIOR), None)
-    digits = _digits(table)
+def data(judged: JudgedTable) -> pl.DataFrame:
+    """Return the table with the text drawn beside each row; names are made printable."""
+    verdicts = [OBSERVED if level is None else level for level in judged.levels]
+    table = judged.table.with_columns(
+        pl.Series("policy", [drawable(visible(name)) for name in judged.table["policy"]], pl.String),
+        pl.Series("verdict", verdicts, pl.String),
+    )
+    digits, reference = _digits(table), next(iter(_observed(table)), None)
     intervals = [_interval(low, high, digits) for low, high in table.select("low", "high").iter_rows()]
     return table.with_columns(
-        pl.Series("policy", [drawable(visible(each.policy)) for each in found], pl.String),
-        pl.Series("verdict", [_verdict(evaluation, each) for each in found], pl.String),
-        pl.Series("written", [_number(each.value, digits) for each in found], pl.String),
+        pl.Series("written", [_number(value, digits) for value in table["value"]], pl.String),
         pl.Series("interval", intervals, pl.String),
         pl.lit(reference, pl.Float64).alias("reference"),
     )
 
 
-def _verdict(evaluation: Evaluation, estimate: Estimate) -> str:
-    return OBSERVED if estimate.policy == BEHAVIOR else evaluation.verdict_on(estimate).level
+def _observed(table: pl.DataFrame) -> pl.Series:
+    """Return the values of the behaviour policy's own rows."""
+    return table.filter(pl.col("verdict") == OBSERVED)["value"]
 
 
 def _digits(table: pl.DataFrame) -> str:
@@ -106,23 +106,21 @@ def _interval(low: float | None, high: float | None, digits: str) -> str:
 
 
 def _limits(table: pl.DataFrame) -> tuple[float, float, bool]:
-    observed = table.filter(pl.col("policy") == BEHAVIOR)["value"]
-    return limits([*table["value"], *table["low"], *table["high"]], observed)
+    return limits([*table["value"], *table["low"], *table["high"]], _observed(table))
 
 
-def _title(evaluation: Evaluation, rows: pl.DataFrame, cut: bool) -> alt.TitleParams:
+def _title(judged: JudgedTable, rows: pl.DataFrame, cut: bool) -> alt.TitleParams:
     """State the verdict, the rule behind it and what to do next."""
-    verdict = evaluation.verdict
-    said = [f"{verdict.rule[:1].upper()}{verdict.rule[1:]}."]
-    said += [f"Next: {verdict.advice}."] if verdict.advice else []
+    said = [f"{judged.rule[:1].upper()}{judged.rule[1:]}."]
+    said += [f"Next: {judged.advice}."] if judged.advice else []
     lines = [line for each in said for line in textwrap.wrap(visible(each), LINE, max_lines=LINES, placeholder=" …")]
-    shown = [f"{evaluation.episodes:,} episodes", f"{100 * evaluation.settings['confidence']:.4g}% intervals"]
+    shown = [f"{judged.episodes:,} episodes", f"{100 * judged.confidence:.4g}% intervals"]
     shown += [] if rows["reference"][0] is None else ["dashed: the value of the behaviour policy"]
     shown += ["what reaches beyond the axis is cut"] if cut else []
     lines.append(" · ".join(shown))
-    colour = MARKS[verdict.level][0]
+    colour = MARKS[judged.level][0]
     return alt.TitleParams(
-        f"Verdict: {verdict.level}",
+        f"Verdict: {judged.level}",
         subtitle=lines,
         anchor="start",
         color=colour,

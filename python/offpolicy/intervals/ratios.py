@@ -21,8 +21,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from offpolicy.evaluation.estimators import describe
-from offpolicy.intervals.request import Request
+from offpolicy.evaluation.estimators import Description, describe
+from offpolicy.intervals.request import Request, WithheldError
 from offpolicy.logs.trajectories import Steps
 from offpolicy.protocols import Floats
 
@@ -57,8 +57,31 @@ class Ratios:
         return found
 
 
+#: The traits by which each form of a weighted estimator is known: whether it weights returns, the sums that it has one
+#: of per step, and the columns that it needs.
+FORMS = {
+    (True, frozenset[str](), frozenset({"ratio"})): "weighted returns",
+    (False, frozenset({"weight", "reward"}), frozenset({"ratio"})): "weighted rewards",
+    (False, frozenset({"weight", "residual", "value"}), frozenset({"ratio", "q_hat", "v_hat"})): "doubly robust",
+}
+
+
+def form_of(about: Description) -> str:
+    """Return which of the forms above an estimator has, and withhold the interval of one that has another form.
+
+    A blend, weights that are pulled towards 0 and a baseline each change the estimate in a way that no form here has.
+    """
+    if not about.weighted:
+        return "averages"
+    found = FORMS.get((about.weights_returns, frozenset(about.step_sums), frozenset(about.needs)))
+    if found is None or about.blended or about.shrinks or about.needs_baseline:
+        raise WithheldError(f"no form of {about.id} is known by which trajectories can be left out or drawn again")
+    return found
+
+
 def ratios(request: Request) -> tuple[Ratios, Callable[[], Iterator[Block]]]:
     """Return θ of an estimator, and a function that reads its columns from the log in blocks."""
+    form = form_of(describe(request.estimator))
     one, gamma, h = np.ones(1), request.terms.discount, request.terms.horizon
     policy, samples = request.policy, request.samples
     powers: Floats = np.power(float(gamma), np.arange(h), dtype=np.float64)
@@ -67,27 +90,30 @@ def ratios(request: Request) -> tuple[Ratios, Callable[[], Iterator[Block]]]:
     def blocks(columns: Callable[[Steps], Floats], *roles: str) -> Callable[[], Iterator[Block]]:
         return lambda: ((steps.episodes, columns(steps)) for steps in samples.steps(policy, *roles, horizon=h))
 
-    about = describe(request.estimator)
-    if not about.weighted:
-        values = samples.values(policy, request.estimator)
-        block = values["episode"], values["value"].to_numpy()[:, None]
-        return Ratios(one, np.array([1]), np.array([0])), lambda: iter([block])
-    if about.weights_returns:
+    def weighted_return(steps: Steps) -> Floats:
+        c, returns = steps.c[:, -1], (powers * steps.columns["reward"]).sum(axis=1)
+        return np.stack([c * returns, c], axis=1)
 
-        def weighted_return(steps: Steps) -> Floats:
-            c, returns = steps.c[:, -1], (powers * steps.columns["reward"]).sum(axis=1)
-            return np.stack([c * returns, c], axis=1)
-
-        return Ratios(one, np.array([1]), np.array([2])), blocks(weighted_return, "reward")
-    if "reward" in about.step_sums:
-        found = Ratios(powers, t, h + t)
-        return found, blocks(lambda steps: np.hstack([steps.c * steps.columns["reward"], steps.c]), "reward")
+    def weighted_rewards(steps: Steps) -> Floats:
+        return np.hstack([steps.c * steps.columns["reward"], steps.c])
 
     def doubly_robust(steps: Steps) -> Floats:
         reward, q_hat, v_hat = (steps.columns[role] for role in ("reward", "q_hat", "v_hat"))
         before = np.hstack([np.ones((len(reward), 1)), steps.c[:, :-1]])
         return np.hstack([steps.c * (reward - q_hat), before * v_hat, steps.c])
 
-    before = np.concatenate([[0], 2 * h + t[:-1]])
-    found = Ratios(np.concatenate([powers, powers]), np.arange(1, 2 * h + 1), np.concatenate([2 * h + t, before]))
-    return found, blocks(doubly_robust, "reward", "q_hat", "v_hat")
+    match form:
+        case "averages":
+            values = samples.values(policy, request.estimator)
+            block = values["episode"], values["value"].to_numpy()[:, None]
+            return Ratios(one, np.array([1]), np.array([0])), lambda: iter([block])
+        case "weighted returns":
+            return Ratios(one, np.array([1]), np.array([2])), blocks(weighted_return, "reward")
+        case "weighted rewards":
+            return Ratios(powers, t, h + t), blocks(weighted_rewards, "reward")
+        case "doubly robust":
+            before = np.concatenate([[0], 2 * h + t[:-1]])
+            num, den = np.arange(1, 2 * h + 1), np.concatenate([2 * h + t, before])
+            found = Ratios(np.concatenate([powers, powers]), num, den)
+            return found, blocks(doubly_robust, "reward", "q_hat", "v_hat")
+    raise AssertionError(f"the form {form} has no columns")

@@ -89,6 +89,7 @@ def check(
     horizon: int | None = None,
     density: bool = False,
     order: str = "sorted",
+    dedupe: str | None = None,
     limit: int = 1000,
     threads: int | None = None,
     progress: ProgressFunction | None = None,
@@ -106,6 +107,7 @@ def check(
     frame, row 0, episode 0, step 0: reward = NaN: NaN is not a value; mend the column where it is made; ... [nan]
     """
     scalars.choice("order", order, ("sorted", "any"))
+    scalars.choice("dedupe", dedupe, (None, "identical"))
     limit, threads = scalars.whole("limit", limit, 1, limit=scalars.MOST_ROWS), scalars.threads(threads)
     check_types(columns, policies)
     settings = Settings(horizon=horizon, density=density, problem_limit=limit)
@@ -132,8 +134,8 @@ def check(
         check_only=True,
         extra=tuple(dict.fromkeys(extra)),
     )
-    if order == "any":
-        source, _ = tidy(source, plan.names(), columns, dedupe=False)
+    if order == "any" or dedupe:
+        source, _ = tidy(source, plan.names(), columns, dedupe == "identical")
     whole = Scanner(source, threads or os.cpu_count() or 1, None, None, progress, plan).read(plan, _core.Pass.FIRST)
     findings = Findings.of(whole, source, plan)
     return Report(findings.problems, findings.found, whole.episodes, source.rows, findings.kinds)

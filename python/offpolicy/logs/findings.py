@@ -44,7 +44,9 @@ class Findings:
         scattered = any(group["kind"] == "reappears" for group in document["kinds"])
 
         def counted(group: dict[str, Any]) -> ProblemKind:
-            kind, rows, episodes = group["kind"], group["rows"], min(group["episodes"], max(whole.episodes, 1))
+            kind, rows = group["kind"], group["rows"]
+            most = whole.episodes - rows if kind == "reappears" else whole.episodes
+            episodes = min(group["episodes"], max(most, 1))
             own = [problem for problem in problems if problem.kind == kind][:EXAMPLES]
             return ProblemKind(
                 kind,

@@ -27,7 +27,7 @@ from offpolicy._util.visible import visible
 from offpolicy.errors.kinds.of_logs import beyond_floats, no_values_of_trajectories
 from offpolicy.evaluation.estimators import describe, from_plugin
 from offpolicy.evaluation.from_plugins import FromPlugin
-from offpolicy.evaluation.plan import BEHAVIOR, MixedRatio, Plan, Policy, Probabilities, RatioColumn
+from offpolicy.evaluation.plan import BEHAVIOR, MixedRatio, Plan, PlannedPolicy, Probabilities, RatioColumn
 from offpolicy.logs.block import Block
 from offpolicy.logs.clusters import Clusters
 from offpolicy.logs.crossing import Crossing
@@ -127,7 +127,7 @@ class Samples:
         if describe(estimator).blended:
             raise no_values_of_trajectories(estimator=estimator)
 
-        def chosen(target: Policy) -> Policy:
+        def chosen(target: PlannedPolicy) -> PlannedPolicy:
             return replace(target, estimators=(estimator,) if target.name == policy else ())
 
         settings = self.plan.settings if baseline is None else replace(self.plan.settings, baseline=baseline)
@@ -153,7 +153,7 @@ class Samples:
             for frame in self._whole_episodes([*names.values()], form):
                 yield from self._padded(_mixed(frame, shares), names, horizon)
 
-    def _form(self, policy: Policy) -> tuple[Probabilities | RatioColumn, list[float]]:
+    def _form(self, policy: PlannedPolicy) -> tuple[Probabilities | RatioColumn, list[float]]:
         """Return the ratio at the bottom of the policy's mixtures, and the α of each mixture, the innermost first."""
         named = {target.name: target for target in self.plan.policies}
         shares: list[float] = []

@@ -13,11 +13,12 @@
 //!     absorbing steps                     absorbing_steps_change_nothing
 //!     data doubled                        a_doubled_log_has_the_value_and_less_error
 //!     γ = 0                               without_a_future_only_the_first_step_counts
+//!     eight episodes at once              short_episodes_in_groups_have_the_bits_of_each_alone
 
 mod log;
 
 use log::definition::{self, Expected};
-use log::{Log, P, PI_0, PI_1, Q, R, R_HAT, Row, Tree, V, bits, find, nameless_bits};
+use log::{Log, P, PI_0, PI_1, Q, R, R_HAT, Reading, Row, Tree, V, bits, find, nameless_bits};
 use offpolicy_core::estimators::Estimator::{self, *};
 use proptest::prelude::*;
 
@@ -57,6 +58,25 @@ fn wild_logs() -> impl Strategy<Value = Log> {
     logs_of(prop_oneof![number(), wide].boxed(), 18)
 }
 
+/// Many episodes, most of them of one block at most, with ratios that now and then leave the ordinary range.
+fn short_logs() -> impl Strategy<Value = Log> {
+    let wide = (-10.0..10.0f64, -140..140i32).prop_map(|(x, k)| x * 10f64.powi(k));
+    let number = prop_oneof![60 => number(), 1 => wide].boxed();
+    let shrink =
+        prop_oneof![40 => Just([1.0, 1.0]), 1 => Just([1e-7, 1.0]), 1 => Just([1.0, 1e-7]), 1 => Just([1.0, 1e-90])];
+    let row = (row(number), shrink).prop_map(|(mut row, [pi_0, pi_1])| {
+        (row[PI_0], row[PI_1]) = (row[PI_0] * pi_0, row[PI_1] * pi_1);
+        row
+    });
+    let row = row.boxed();
+    let length = prop_oneof![4 => 1..=8usize, 2 => Just(1), 1 => 9..=20usize];
+    let episode = length.prop_flat_map(move |length| prop::collection::vec(row.clone(), length));
+    prop::collection::vec(episode.boxed(), 2..60).prop_map(|mut episodes| {
+        episodes[0].iter_mut().for_each(|row| row[PI_1] = row[PI_1].max(0.01));
+        Log::new(episodes)
+    })
+}
+
 fn discounts() -> impl Strategy<Value = f64> {
     prop_oneof![Just(0.0), Just(0.9), Just(1.0), 0.01..1.0f64]
 }
@@ -82,6 +102,26 @@ fn near(found: (f64, f64), expected: (f64, f64), scale: f64) -> bool {
 }
 
 proptest! {
+    #[test]
+    fn short_episodes_in_groups_have_the_bits_of_each_alone(
+        log in short_logs(), discount in prop_oneof![8 => discounts(), 1 => Just(1e-60)],
+        chosen in prop::collection::vec(prop::sample::subsequence(vec![Is, StepIs, Wis, StepWis, Reg, Dr, DrBsl, Wdr, IsTruncated], 1..9), 3),
+        alphas in prop::collection::vec(0.0..1.0f64, 0..3), options in any::<[bool; 4]>(),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..3),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 6)
+    ) {
+        let [diagnostics, paired, mc, known_horizon] = options;
+        let mut plan = log::plan(discount, &alphas);
+        (plan.diagnostics, plan.paired, plan.truncated_as_terminal) = (diagnostics, paired && mc, diagnostics && mc);
+        plan.horizon = known_horizon.then_some(log.horizon() as u64 + 1);
+        plan.policies[0].estimators.retain(|_| mc || paired || chosen.iter().flatten().any(|e| e.about().weights_returns));
+        plan.policies.iter_mut().skip(1).zip(&chosen).for_each(|(policy, chosen)| policy.estimators = chosen.clone());
+        let cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(log.rows())).collect();
+        let tree = tree(cuts.len() + 1, &order);
+        let read = |in_groups: bool| bits(&log.read(&Reading { plan: plan.clone(), in_groups }, &cuts, &tree));
+        prop_assert_eq!(read(true), read(false));
+    }
+
     #[test]
     fn the_order_and_names_of_episodes_do_not_matter(
         log in wild_logs(), discount in discounts(), by in prop::collection::vec(any::<i64>(), 6)

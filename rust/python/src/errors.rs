@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::Path;
 
 use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
 
 /// The reason why a scan failed.
 #[derive(Debug)]
@@ -34,23 +35,23 @@ impl From<PyErr> for Failure {
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::File(file, why) => raise("BadFileError", (file, why)),
-            Failure::Changed(file, why) => raise("ChangedLogError", (file, why)),
-            Failure::Input(why) => raise("bad_input", (why,)),
-            Failure::Stream(why) => raise("UnreadableError", (why,)),
-            Failure::State(why) => raise("StateError", (why,)),
-            Failure::Internal(why) => raise("InternalError", (why,)),
+            Failure::File(file, why) => raise("of_files", "unreadable_file", &[("file", file), ("why", why)]),
+            Failure::Changed(file, why) => raise("of_files", "changed_log", &[("file", file), ("why", why)]),
+            Failure::Input(why) => raise("of_logs", "bad_input", &[("why", why)]),
+            Failure::Stream(why) => raise("of_files", "broken_stream", &[("why", why)]),
+            Failure::State(why) => raise("of_states", "foreign_state", &[("why", why)]),
+            Failure::Internal(why) => raise("of_states", "internal", &[("why", why)]),
             Failure::Python(error) => error,
         }
     }
 }
 
-fn raise<A>(maker: &str, arguments: A) -> PyErr
-where
-    A: for<'py> pyo3::call::PyCallArgs<'py>,
-{
+/// Makes an error of a kind of the catalogue in Python.
+fn raise(room: &str, kind: &str, parameters: &[(&str, String)]) -> PyErr {
     Python::attach(|py| {
-        let error = py.import("offpolicy.errors").and_then(|errors| errors.getattr(maker)?.call1(arguments));
+        let kinds = py.import(format!("offpolicy.errors.kinds.{room}"));
+        let parameters = parameters.into_py_dict(py);
+        let error = kinds.and_then(|kinds| kinds.getattr(kind)?.call((), Some(&parameters?)));
         error.map_or_else(|error| error, PyErr::from_value)
     })
 }

@@ -145,3 +145,9 @@ def test_a_shuffled_log_is_checked_for_everything_else(log):
     )
     report = op.check(bad, order="any")
     assert [(p.kind, p.step, p.row) for p in report.problems] == [("nan", 0, None)]
+
+
+def test_rows_that_are_there_twice_can_be_dropped_before_the_look(log):
+    twice = pl.concat([log, log[:1]])
+    assert op.check(twice, order="any").kinds[0].kind == "duplicate"
+    assert op.check(twice, dedupe="identical").ok

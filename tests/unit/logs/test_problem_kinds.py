@@ -62,6 +62,15 @@ def test_an_episode_that_is_scattered_counts_once(limit):
     assert (scattered.episodes, scattered.episodes_share) == (50, None)
 
 
+def test_a_text_id_that_comes_again_twice_counts_once_and_has_no_step_that_is_not_its_own():
+    log = pl.DataFrame({"episode": list("ababab"), "step": [0, 0, 1, 1, 2, 2], "reward": 0.0})
+    report = op.check(log)
+    (scattered,) = (kind for kind in report.kinds if kind.kind == "reappears")
+    assert scattered.episodes == 2
+    steps = log["step"].to_list()
+    assert all(problem.step in (None, steps[problem.row]) for problem in report.problems if problem.row is not None)
+
+
 def test_the_message_has_a_paragraph_for_each_kind_with_its_first_places(bad):
     lines = str(refused(bad)).splitlines()
     assert lines[0] == "the log has 18,003 problems"

@@ -114,11 +114,12 @@ impl Diagnosis {
 
     /// Returns true where some number is NaN, so that the sums cannot be those of a log.
     pub fn has_nan(&self) -> bool {
-        let BySteps { ess, mean_weight, mean_ratio, mean_squared_ratio } = &self.steps;
-        let by_step = [ess, mean_weight, mean_ratio, mean_squared_ratio, &self.largest];
-        let alone = [self.excess, self.squared_excess, self.cut_off_bias, self.variance_ratio.unwrap_or(0.0)];
-        let control = self.control.iter().flat_map(|(mean, error)| std::iter::once(mean).chain(error));
-        let leaders = self.leaders.iter().flat_map(|leader| [&leader.weight, &leader.returns, &leader.first_v_hat]);
+        let Self { steps, excess, squared_excess, largest, leaders, control, variance_ratio, cut_off_bias } = self;
+        let BySteps { ess, mean_weight, mean_ratio, mean_squared_ratio } = steps;
+        let by_step = [ess, mean_weight, mean_ratio, mean_squared_ratio, largest];
+        let alone = [*excess, *squared_excess, *cut_off_bias, variance_ratio.unwrap_or(0.0)];
+        let control = control.iter().flat_map(|(mean, error)| std::iter::once(mean).chain(error));
+        let leaders = leaders.iter().flat_map(|leader| [&leader.weight, &leader.returns, &leader.first_v_hat]);
         by_step.into_iter().flatten().copied().chain(alone).any(f64::is_nan)
             || control.chain(leaders).any(Number::is_nan)
     }

@@ -89,6 +89,13 @@ impl Watch {
         }
     }
 
+    /// Adds the ratios of eight trajectories side by side, one block per step, to the sums of their steps.
+    #[inline(always)]
+    pub fn ratios_across(&mut self, rho: &[Eight], mask: &[Eight]) {
+        self.ratio.add_across(rho.len(), |t| Block(rho[t]) * Block(mask[t]));
+        self.squared_excess.add_across(rho.len(), |t| squared_excess(Block(rho[t])) * Block(mask[t]));
+    }
+
     /// Adds the ratios of one block, of any magnitude, each to the sums of its step.
     pub fn ratios_scaled(&mut self, piece: &Piece, rho: Block<Scaled>) {
         self.grow(piece.block + 1);

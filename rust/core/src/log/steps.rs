@@ -35,7 +35,11 @@ impl Steps<'_> {
     }
 
     /// Returns true if each step of the rows is one more than the step before.
+    #[inline]
     pub fn are_consecutive(self, rows: Range<usize>) -> bool {
+        if rows.len() < 2 {
+            return true;
+        }
         let arch = pulp::Arch::new();
         match self {
             Self::Int32(steps) => arch.dispatch(Consecutive(&steps[rows])),

@@ -32,6 +32,14 @@ impl Real for Scaled {
     }
 }
 
+/// Eight trajectories side by side, each in its lane.
+impl Real for Block<f64> {
+    #[inline(always)]
+    fn real(x: f64) -> Self {
+        Self::splat(x)
+    }
+}
+
 /// The values of eight consecutive steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<T>(pub [T; LANES]);

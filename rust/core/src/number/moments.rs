@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::number::scaled::Scaled;
-use crate::number::sum::{Exact, Sum};
+use crate::number::sum::{Exact, HALF, Sum};
 
 /// Σx and Σx², both exact, the smallest and the largest x, and on request Σx³.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -13,15 +13,49 @@ pub struct Moments {
     squares: Sum,
     cubes: Option<Box<Sum>>,
     extremes: Option<(Scaled, Scaled)>,
+    #[serde(skip)]
+    between: Between,
+}
+
+/// The least and the largest x as f64. A number between them is no new extreme.
+#[derive(Clone, Copy, Debug)]
+struct Between(f64, f64);
+
+impl Default for Between {
+    fn default() -> Self {
+        Self(f64::INFINITY, f64::NEG_INFINITY)
+    }
+}
+
+impl Between {
+    #[inline(always)]
+    fn contains(self, x: f64) -> bool {
+        self.0.total_cmp(&x).is_le() && x.total_cmp(&self.1).is_le()
+    }
 }
 
 impl Moments {
     /// Adds a value.
+    #[inline]
     pub fn add(&mut self, x: Scaled) {
         let (integer, exponent) = x.to_integer();
         self.sum.add_integer(integer.into(), exponent);
         self.squares.add_wide(i128::from(integer) * i128::from(integer), 2 * exponent);
-        self.stretch(x, x);
+        if !x.ordinary().is_some_and(|x| self.between.contains(x)) {
+            self.stretch(x, x);
+        }
+    }
+
+    /// Adds a value `count` times.
+    pub fn add_times(&mut self, x: Scaled, count: u32) {
+        if count > 0 {
+            let ((integer, exponent), count) = (x.to_integer(), i128::from(count));
+            let (square, low) = (i128::from(integer) * i128::from(integer), (1 << HALF) - 1);
+            self.sum.add_integer(i128::from(integer) * count, exponent);
+            self.squares.add_integer((square & low) * count, 2 * exponent);
+            self.squares.add_integer((square >> HALF) * count, 2 * exponent + HALF);
+            self.stretch(x, x);
+        }
     }
 
     /// Adds x³, from which the skewness is computed.
@@ -41,11 +75,13 @@ impl Moments {
         }
     }
 
+    #[cold]
     fn stretch(&mut self, low: Scaled, high: Scaled) {
         let (least, largest) = self.extremes.unwrap_or((low, high));
         let least = if low.compare(least).is_lt() { low } else { least };
         let largest = if high.compare(largest).is_gt() { high } else { largest };
         self.extremes = Some((least, largest));
+        self.between = Between(least.lossy_f64(), largest.lossy_f64());
     }
 
     /// Returns the smallest and the largest x, or None where no value was added.
@@ -149,6 +185,30 @@ mod tests {
         assert_eq!(m.mean(3).to_f64(), Some(big + ulp));
         assert!((m.std_error(3).to_f64().unwrap() * 3f64.sqrt() / ulp - 1.0).abs() < 1e-15);
         assert!(moments(&[0.1; 7]).std_error(7).is_zero());
+    }
+
+    #[test]
+    fn many_equal_values_are_one_value_many_times() {
+        for x in [1.0, -0.1, 3e-200, 0.0] {
+            let (mut times, alone) = (Moments::default(), moments(&[x; 77]));
+            times.add_times(x.into(), 77);
+            times.add_times(5.0.into(), 0);
+            assert_eq!((times.mean(77), times.extremes()), (alone.mean(77), alone.extremes()));
+            assert_eq!(times.squares().value(), alone.squares().value());
+        }
+    }
+
+    #[test]
+    fn extremes_keep_the_sign_of_zero_and_what_f64_does_not_hold() {
+        let extremes = |values: &[Scaled]| {
+            let mut moments = Moments::default();
+            values.iter().for_each(|&x| moments.add(x));
+            moments.extremes.unwrap()
+        };
+        let (zero, tiny, huge) = (Scaled::ZERO, Scaled::new(1.0, -3000), Scaled::new(1.0, 3000));
+        assert!(extremes(&[zero, -zero]).0.mantissa().is_sign_negative());
+        assert_eq!(extremes(&[tiny, tiny * tiny, Scaled::ONE]), (tiny * tiny, Scaled::ONE));
+        assert_eq!(extremes(&[huge, Scaled::ONE, huge * huge, zero]), (zero, huge * huge));
     }
 
     #[test]

@@ -13,6 +13,8 @@ use crate::number::magnitude::TWO_FACTORS;
 
 /// The number of bits of an f64's significand after the leading one.
 pub const FRACTION_BITS: i64 = 52;
+/// The bits of 1.0.
+const ONE_BITS: u64 = 1.0f64.to_bits();
 /// An operand of a sum that must be shifted by more than this does not change the other one.
 const ALIGN_LIMIT: i64 = 200;
 
@@ -47,15 +49,21 @@ impl Scaled {
     pub const ONE: Self = Self { mantissa: 1.0, exponent: 0 };
 
     /// Returns x · 2^e for a finite x.
+    #[inline]
     pub fn new(x: f64, e: i64) -> Self {
-        if x == 0.0 {
-            return Self::ZERO;
+        if !x.is_normal() {
+            return Self::of_unusual(x, e);
         }
-        let (x, e) = if x.abs() < f64::MIN_POSITIVE { (x * exp2(64), e - 64) } else { (x, e) };
-        let exponent = ((x.to_bits() >> 52) & 0x7ff).cast_signed() - 1023;
-        // The factor is applied as two halves, because 2^-exponent itself may be subnormal.
-        let mantissa = x * exp2(-(exponent / 2)) * exp2(-(exponent - exponent / 2));
+        let exponent = ((x.to_bits() >> FRACTION_BITS) & 0x7ff).cast_signed() - 1023;
+        let mantissa = f64::from_bits(x.to_bits() & !(0x7ff << FRACTION_BITS) | ONE_BITS);
         Self { mantissa, exponent: e + exponent }
+    }
+
+    /// Returns x · 2^e for 0 and for subnormal numbers.
+    #[cold]
+    fn of_unusual(x: f64, e: i64) -> Self {
+        let scaled = x * exp2(64);
+        if scaled.is_normal() { Self::new(scaled, e - 64) } else { Self { mantissa: x + 0.0, exponent: 0 } }
     }
 
     /// Returns the exponent e of the leading bit, 2^e ≤ |x| < 2^(e+1). It has no meaning for zero.
@@ -69,8 +77,12 @@ impl Scaled {
     }
 
     /// Returns an integer of at most 53 bits and an exponent e. The value is the integer times 2^e.
+    #[inline]
     pub fn to_integer(self) -> (i64, i64) {
-        ((self.mantissa * exp2(FRACTION_BITS)) as i64, self.exponent - FRACTION_BITS)
+        let (bits, leading) = (self.mantissa.to_bits(), 1u64 << FRACTION_BITS);
+        let size = if self.is_zero() { 0 } else { (bits & (leading - 1) | leading).cast_signed() };
+        let sign = bits.cast_signed() >> 63;
+        ((size ^ sign) - sign, self.exponent - FRACTION_BITS)
     }
 
     /// Returns true for zero.
@@ -123,7 +135,15 @@ impl Scaled {
     }
 
     /// Compares by value.
+    #[inline]
     pub fn compare(self, other: Self) -> Ordering {
+        if self.mantissa > 0.0 && other.mantissa > 0.0 {
+            return self.exponent.cmp(&other.exponent).then(self.mantissa.total_cmp(&other.mantissa));
+        }
+        self.compare_signed(other)
+    }
+
+    fn compare_signed(self, other: Self) -> Ordering {
         let key = |x: Self| {
             let size = x.exponent.saturating_add(i64::MAX / 2);
             let signed = if x.is_zero() { 0 } else { size.max(1) * x.mantissa.signum() as i64 };

@@ -190,6 +190,47 @@ impl StepSums {
         true
     }
 
+    /// Adds all eight lanes of x(t−1) to the sum of step t, for t = 1, …, `steps` ≤ 8.
+    #[inline(always)]
+    pub fn add_across(&mut self, steps: usize, x: impl Fn(usize) -> Block<f64>) {
+        self.grow(1);
+        if self.adds[0] + LANES as u32 > FLUSH {
+            self.spill(0);
+        }
+        self.count(0, LANES as u32);
+        for t in 0..steps {
+            if !self.add_to_step(t, x(t)) {
+                self.add_slowly_to_step(t, x(black_box(t)));
+            }
+        }
+    }
+
+    /// Adds x, whose additions have been counted, to one step of the first block. Returns false if it does not fit there.
+    #[inline(always)]
+    fn add_to_step(&mut self, t: usize, x: Block<f64>) -> bool {
+        let cell = &mut self.cells[0];
+        let mut rest = (x * Block::splat(cell.scale[t])).0;
+        if !rest.iter().fold(true, |fits, r| fits & (r.abs() < LIMIT)) {
+            return false;
+        }
+        for (bits, rounder) in cell.bits.iter_mut().zip(ROUNDERS) {
+            let mut integers = 0i64;
+            for rest in &mut rest {
+                let rounded = *rest + rounder;
+                integers = integers.wrapping_add(rounded.to_bits().cast_signed());
+                *rest -= rounded - rounder;
+            }
+            let offset = (LANES as i64).wrapping_mul(rounder.to_bits().cast_signed());
+            bits[t] = bits[t].wrapping_add(integers.wrapping_sub(offset));
+        }
+        true
+    }
+
+    #[cold]
+    fn add_slowly_to_step(&mut self, t: usize, x: Block<f64>) {
+        x.0.into_iter().for_each(|x| self.add_one(t, x.into()));
+    }
+
     #[cold]
     fn add_slowly(&mut self, b: usize, x: Block<f64>, exponent: i64) {
         self.add_scaled(b, x.0.map(|x| Scaled::new(x, exponent)));
@@ -251,6 +292,7 @@ impl StepSums {
     }
 
     /// Counts additions to a block whose integers are already in its bits.
+    #[inline(always)]
     fn count(&mut self, b: usize, adds: u32) {
         self.adds[b] += adds;
         for (bits, offset) in self.cells[b].bits.iter_mut().zip(offsets(adds)) {

@@ -15,7 +15,7 @@ use crate::number::scaled::{EXPONENT_LIMIT, Scaled};
 const SPACING: i64 = 32;
 const BINS: usize = 16;
 /// The number of bits of the integer significand of an f64.
-const HALF: i64 = 53;
+pub const HALF: i64 = 53;
 
 /// An exact sum, except for parts below 2^-448 of its largest addend, which are dropped.
 #[derive(Clone, Debug, Serialize, Deserialize)]

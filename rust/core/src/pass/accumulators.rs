@@ -119,6 +119,12 @@ impl PolicySums {
         self.last_zero = self.last_zero.max(zero_at.unwrap_or(0));
     }
 
+    /// Adds `count` trajectories of `steps` steps whose final weight is 1.
+    pub fn end_with_one(&mut self, steps: u64, count: u32) {
+        self.ended.entry(steps).or_default().add_times(Scaled::ONE, count);
+        self.alive = true;
+    }
+
     /// Returns the moments of the final weights ρ_{1:H}.
     pub fn weights(&self) -> Moments {
         let mut all = Moments::default();

@@ -34,6 +34,13 @@ pub struct Log {
     pub episodes: Vec<Vec<Row>>,
 }
 
+/// What is computed, and whether short episodes are folded in groups or each alone.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    pub plan: Plan,
+    pub in_groups: bool,
+}
+
 /// The order in which the units of a log are merged.
 #[derive(Clone, Debug)]
 pub enum Tree {
@@ -86,9 +93,13 @@ impl Log {
     }
 
     /// Runs one pass over the log, which is cut before the rows `cuts` and whose units are merged as `tree` says.
-    fn pass(&self, plan: &Plan, pass: Pass, of: Option<&Normalisers>, cuts: &[usize], tree: &Tree) -> Partial {
+    fn pass(&self, read: &Reading, pass: Pass, of: Option<&Normalisers>, cuts: &[usize], tree: &Tree) -> Partial {
         let tame = of.is_some_and(|normalisers| normalisers.tame);
-        let scan = || Scan::new(Engine::new(plan.clone(), pass, of), tame);
+        let scan = || {
+            let mut engine = Engine::new(read.plan.clone(), pass, of);
+            engine.takes_shorts &= read.in_groups;
+            Scan::new(engine, tame)
+        };
         let mut edges: Vec<usize> = cuts.iter().copied().chain([0, self.rows()]).collect();
         edges.sort_unstable();
         let (mut whole, mut join) = (scan(), Join::default());
@@ -110,13 +121,18 @@ impl Log {
 
     /// Computes all estimators of the policy of the columns, and of the mixtures (1−α)π1 + απ0 for each α.
     pub fn evaluate_in_parts(&self, discount: f64, alphas: &[f64], cuts: &[usize], tree: &Tree) -> Outcome {
-        let plan = plan(discount, alphas);
-        let mut first = self.pass(&plan, Pass::First, None, cuts, tree);
+        self.read(&Reading { plan: plan(discount, alphas), in_groups: true }, cuts, tree)
+    }
+
+    /// What a reading finds, the log cut before the rows `cuts`.
+    pub fn read(&self, read: &Reading, cuts: &[usize], tree: &Tree) -> Outcome {
+        let plan = &read.plan;
+        let mut first = self.pass(read, Pass::First, None, cuts, tree);
         assert!(first.problems.is_empty(), "{:?}", first.problems);
-        let diagnoses = diagnose(&plan, &mut first.sums);
-        let normalisers = Normalisers::new(&plan, &mut first.sums, !first.wild).expect("the first episode has weight");
-        let second = self.pass(&plan, Pass::Second, Some(&normalisers), cuts, tree);
-        Outcome::new(&plan, &first.sums, diagnoses, &normalisers, Some(&second.sums))
+        let diagnoses = diagnose(plan, &mut first.sums);
+        let normalisers = Normalisers::new(plan, &mut first.sums, !first.wild).expect("the first episode has weight");
+        let second = self.pass(read, Pass::Second, Some(&normalisers), cuts, tree);
+        Outcome::new(plan, &first.sums, diagnoses, &normalisers, Some(&second.sums))
     }
 
     /// Computes all estimators from a log in one part.
@@ -125,7 +141,8 @@ impl Log {
     }
 }
 
-fn plan(discount: f64, alphas: &[f64]) -> Plan {
+/// All estimators with diagnostics and differences.
+pub fn plan(discount: f64, alphas: &[f64]) -> Plan {
     use Estimator::*;
     let checks = [
         ("reward", Check::Finite),

@@ -46,10 +46,10 @@ impl Scan {
             open.steps += head.steps;
         } else {
             let columns: Vec<&[f64]> = head.rows.iter().map(|rows| &rows[..]).collect();
-            self.engine.push(&mut open, &columns, 0..head.steps as usize, head.tame, head.complete);
+            self.engine.push(&mut open, &columns, 0..head.steps as usize, head.tame, head.complete, false);
         }
         if head.complete {
-            self.close(open);
+            self.close(Box::new(open));
         } else {
             self.offer_tail(join, open);
         }
@@ -64,13 +64,13 @@ impl Scan {
                 self.note_first_step(1, head.place, &head.id);
                 self.note_id(&head.id, head.place);
                 let open = self.open(head.id.clone(), head.place, 1);
-                self.connect(&mut join, open, head);
+                self.connect(&mut join, *open, head);
             }
         }
         self.report_orphans(&mut join);
         let mut tails: Vec<Open> = std::mem::take(&mut join.tails).into_values().collect();
         tails.sort_by_key(|open| open.place);
-        tails.into_iter().for_each(|open| self.close(open));
+        tails.into_iter().for_each(|open| self.close(Box::new(open)));
         self.report_pieces();
         self.report_whole();
         self.partial.problems.kept.sort();

@@ -9,6 +9,7 @@
 mod join;
 pub mod pieces;
 mod report;
+mod shorts;
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
@@ -22,6 +23,7 @@ use crate::log::episode::{Head, Open};
 use crate::log::ids::{Id, Ids};
 use crate::log::problem::{Kind, Place, Problems};
 use crate::log::steps::{self, Steps};
+use crate::number::block::LANES;
 use crate::pass::accumulators::Accumulators;
 use crate::pass::engine::Engine;
 use crate::pass::plan::Pass;
@@ -130,7 +132,18 @@ impl Partial {
 enum Current {
     Nothing,
     Head(Head),
-    Open(Open),
+    Open(Box<Open>),
+}
+
+impl Current {
+    /// What its last row says about the end, and where that row is.
+    fn end(&mut self) -> Option<(&mut Ending, &mut Place)> {
+        match self {
+            Self::Nothing => None,
+            Self::Head(head) => Some((&mut head.ending, &mut head.last)),
+            Self::Open(open) => Some((&mut open.ending, &mut open.last)),
+        }
+    }
 }
 
 /// A reader of units.
@@ -145,7 +158,7 @@ pub struct Scan {
     tails: Vec<Open>,
     crossing: HashSet<Id>,
     unit_is_new: bool,
-    spare: Option<Open>,
+    spare: Option<Box<Open>>,
     tame: bool,
     /// The bytes that have been taken from the budget.
     counted: u64,
@@ -190,15 +203,21 @@ impl Scan {
         flaws.into_iter().for_each(|flaw| self.report_flaw(batch, flaw));
         // All first steps are read together, because a later pass reads no other step and would wait for each of them.
         let first_steps: Vec<i64> = batch.runs.iter().map(|run| batch.steps.get(run.start)).collect();
-        let (mut rest, mut first_steps) = (batch.runs, first_steps.into_iter());
+        let (mut rest, mut first_steps, mut shorts) = (batch.runs, first_steps.into_iter(), vec![]);
         while let [first, others @ ..] = rest {
             let near = |run: &&EpisodeRun| run.start + run.len <= first.start + AHEAD;
             let (group, later) = rest.split_at(1 + others.iter().take_while(near).count());
             let ordinary = self.are_ordinary(batch, group);
             for ((index, run), first_step) in group.iter().enumerate().zip(first_steps.by_ref()) {
                 let last = batch.complete || !later.is_empty() || index + 1 < group.len();
-                self.push_run(batch, run, first_step, ordinary, last);
+                if ordinary && last && self.is_short(batch, run, first_step) {
+                    shorts.push(self.begin_short(batch, run, first_step));
+                } else {
+                    self.push_run(batch, run, first_step, ordinary, last);
+                }
             }
+            self.engine.push_shorts(batch.columns, &shorts);
+            shorts.clear();
             rest = later;
         }
         self.count();
@@ -236,7 +255,7 @@ impl Scan {
         match std::mem::replace(&mut self.current, Current::Nothing) {
             Current::Nothing => {}
             Current::Head(head) => self.heads.push(head),
-            Current::Open(open) => self.tails.push(open),
+            Current::Open(open) => self.tails.push(*open),
         }
         self.unit_is_new = true;
         for head in std::mem::take(&mut self.heads) {
@@ -280,7 +299,9 @@ impl Scan {
     fn are_ordinary(&self, batch: &Batch, runs: &[EpisodeRun]) -> bool {
         let (first, last) = (&runs[0], &runs[runs.len() - 1]);
         let (slots, columns) = (&self.engine.plan.slots[..], batch.columns);
-        let rows = first.start..last.start + last.len;
+        // What follows the last of them pads its last block.
+        let end = last.start + last.len;
+        let rows = first.start..columns.first().map_or(end, |column| column.len().min(end + LANES - 1));
         self.knows_log() && self.tame || self.arch.dispatch(Ordinary { slots, columns, rows })
     }
 
@@ -323,10 +344,10 @@ impl Scan {
         }
         let tame = ordinary || self.inspect(batch, run);
         self.partial.wild |= !tame;
-        self.extend(batch, run, place, tame, last && !self.crosses(&run.id));
+        self.extend(batch, run, place, tame, last && !self.crosses(&run.id), ordinary);
     }
 
-    fn extend(&mut self, batch: &Batch, run: &EpisodeRun, place: Place, tame: bool, last: bool) {
+    fn extend(&mut self, batch: &Batch, run: &EpisodeRun, place: Place, tame: bool, last: bool, ordinary: bool) {
         if let Current::Open(open) = &self.current {
             self.check_length(open.steps, run.len as u64, open.next_step(), &run.id, place);
         }
@@ -356,7 +377,7 @@ impl Scan {
                 if broken {
                     open.steps = (last_step() + 1 - open.first_step).max(0).cast_unsigned();
                 } else {
-                    self.engine.push(open, batch.columns, rows, tame, last);
+                    self.engine.push(open, batch.columns, rows, tame, last, ordinary);
                 }
             }
         }
@@ -393,13 +414,13 @@ impl Scan {
         !self.crossing.is_empty() && self.crossing.contains(id)
     }
 
-    fn open(&mut self, id: Id, place: Place, first_step: i64) -> Open {
+    fn open(&mut self, id: Id, place: Place, first_step: i64) -> Box<Open> {
         match self.spare.take() {
             Some(mut open) => {
                 open.restart(id, place, first_step);
                 open
             }
-            None => Open::new(id, place, first_step, &self.engine.work, self.engine.plan.slots.len()),
+            None => Box::new(Open::new(id, place, first_step, &self.engine.work, self.engine.plan.slots.len())),
         }
     }
 
@@ -426,12 +447,12 @@ impl Scan {
         match std::mem::replace(&mut self.current, Current::Nothing) {
             Current::Nothing => {}
             Current::Head(head) => self.heads.push(Head { complete: !self.crosses(&head.id), ..head }),
-            Current::Open(open) if self.crosses(&open.id) => self.tails.push(open),
+            Current::Open(open) if self.crosses(&open.id) => self.tails.push(*open),
             Current::Open(open) => self.close(open),
         }
     }
 
-    fn close(&mut self, mut open: Open) {
+    fn close(&mut self, mut open: Box<Open>) {
         if !self.may_begin(open.first_step) {
             self.partial.pieces.rows += open.steps;
         }

@@ -2,9 +2,8 @@
 
 use std::io;
 
-use super::{Batch, Current, EpisodeRun, Flaw, Scan};
+use super::{Batch, EpisodeRun, Flaw, Scan};
 use crate::log::ending::Ending;
-use crate::log::episode::{Head, Open};
 use crate::log::ids::Id;
 use crate::log::problem::{EPISODES, Kind, Place, Problem};
 
@@ -18,11 +17,13 @@ impl Scan {
             self.problem(Kind::MixedIds, Some(place), None, None, None);
         }
         let first = self.partial.first_step();
+        // Where some episodes begin at step 0 and others at step 1, nobody knows at which of them this one begins again.
+        let begins = (!self.partial.first_steps.iter().all(Option::is_some)).then_some(first);
         let found = self.partial.ids.repeated(EPISODES.max(self.engine.plan.problem_limit));
         let (repeated, count) = self.readable(found);
         self.partial.problems.more(Kind::Reappears, count - repeated.len() as u64);
         for (id, place) in repeated {
-            self.problem(Kind::Reappears, Some(place), id.as_ref(), Some(first), None);
+            self.problem(Kind::Reappears, Some(place), id.as_ref(), begins, None);
         }
         let horizon = self.engine.plan.horizon.unwrap_or_else(|| self.engine.sums.longest());
         if !self.engine.plan.truncated_as_terminal {
@@ -60,15 +61,16 @@ impl Scan {
         let marks = [batch.terminal, batch.truncated].map(|marks| marks.map(|marks| &marks[run.start..][..run.len]));
         let at = |index: usize| Ending::new(marks[0].map(|mark| mark[index]), marks[1].map(|mark| mark[index]));
         let last = run.len - 1;
-        if let Current::Open(Open { ending, last, .. }) | Current::Head(Head { ending, last, .. }) = &self.current {
-            self.check_end(*ending, *last, &run.id, first - 1);
+        if let Some((ending, last)) = self.current.end() {
+            let (ending, last) = (*ending, *last);
+            self.check_end(ending, last, &run.id, first - 1);
         }
         if marks.iter().flatten().any(|marks| marks[..last].contains(&true)) {
             for index in 0..last {
                 self.check_end(at(index), place.after(index as u64), &run.id, first + index as i64);
             }
         }
-        if let Current::Open(Open { ending, .. }) | Current::Head(Head { ending, .. }) = &mut self.current {
+        if let Some((ending, _)) = self.current.end() {
             *ending = at(last);
         }
     }

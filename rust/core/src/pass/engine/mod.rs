@@ -1,6 +1,7 @@
 //! The engine of a pass, which folds the rows of a trajectory into its running sums, and ended trajectories into the
 //! sums of the pass.
 
+mod group;
 mod terms;
 
 use std::cell::Cell;
@@ -11,8 +12,12 @@ use crate::diagnostics::sums::Leader;
 use crate::estimators::about::{Column, StepSum};
 use crate::estimators::formula::Ended;
 use crate::log::checks::inspect;
+use crate::log::ending::Ending;
 use crate::log::episode::{Open, PolicyState};
+use crate::log::ids::Id;
+use crate::log::problem::Place;
 use crate::number::block::{Block, Eight, LANES};
+use crate::number::running_sum::Lanes;
 use crate::number::scaled::Scaled;
 use crate::pass::accumulators::{Accumulators, TrajectoryValue};
 use crate::pass::fold::Piece;
@@ -21,6 +26,8 @@ use crate::pass::normalisers::{Normalisers, Tables};
 use crate::pass::plan::{Pass, Plan, Policy, Ratio, Work};
 use crate::pass::ratios::{Mixed, Quotients, Ratios};
 use crate::pass::weights::Weights;
+pub use group::Short;
+use group::{Groups, Spread};
 use terms::by_blocks;
 pub use terms::{Fold, Table};
 
@@ -70,6 +77,32 @@ pub struct Engine {
     room: Vec<Eight>,
     /// Scratch memory for the values of the trajectory that is being closed, in the order of `work`.
     values: Vec<Scaled>,
+    /// True if whole trajectories of at most eight steps may be pushed as [`Short`]s.
+    pub takes_shorts: bool,
+    /// Scratch memory for groups of short trajectories.
+    groups: Groups,
+    /// The tables over the first steps of each policy, for groups of short trajectories.
+    spread: Vec<Spread>,
+}
+
+/// A trajectory that has ended.
+struct Trajectory<'a> {
+    id: &'a Id,
+    place: Place,
+    steps: u64,
+    ending: Ending,
+    /// Σ γ^{t−1} r_t, if the pass computes it.
+    returns: Scaled,
+}
+
+/// The state of a policy at the end of a trajectory.
+struct Final<'a> {
+    /// ρ_{1:H}
+    weight: Scaled,
+    /// V̂(s_1)
+    first_v_hat: f64,
+    /// The running sums, for blends.
+    sums: &'a [Lanes],
 }
 
 /// Whole blocks of rows of one trajectory.
@@ -107,11 +140,14 @@ impl Engine {
     pub fn with_tables(plan: Plan, pass: Pass, tables: Tables, budget: Arc<Budget>) -> Self {
         let work: Vec<Vec<Work>> = plan.policies.iter().map(|policy| plan.work(policy, pass)).collect();
         let watched: Vec<bool> = plan.policies.iter().map(|policy| plan.watches(policy, pass)).collect();
+        let shifts: Vec<bool> = work.iter().map(|work| reads_transitions(work)).collect();
+        let takes_shorts = Self::may_group(pass, &work, &shifts, &tables);
+        let spread = tables.policies.iter().map(|own| Spread::new(&tables, own)).collect();
         Self {
             sums: Accumulators::new(&plan, pass),
             needed: needed(&plan, pass, &work),
             controls: work.iter().map(|work| Work::control(work)).collect(),
-            shifts: work.iter().map(|work| reads_transitions(work)).collect(),
+            shifts,
             has_returns: work.first().and_then(|own| own.first()).is_some_and(|own| own.estimator.about().of_behavior),
             work,
             step_sums: plan.policies.iter().map(|policy| plan.step_sums(policy, pass)).collect(),
@@ -128,6 +164,9 @@ impl Engine {
             previous_ratio: vec![],
             room: vec![],
             values: vec![],
+            takes_shorts,
+            groups: Groups::default(),
+            spread,
             plan,
             pass,
         }
@@ -144,12 +183,21 @@ impl Engine {
         self.counted = self.counted.max(self.sums.blocks());
     }
 
-    /// Adds rows to a trajectory. `last` is true if no more rows follow.
-    pub fn push(&mut self, open: &mut Open, columns: &[&[f64]], rows: Range<usize>, tame: bool, last: bool) {
+    /// Adds rows to a trajectory. `last` is true if no more rows follow, and `paddable` if the rows behind them are known
+    /// to be of ordinary magnitude.
+    pub fn push(
+        &mut self,
+        open: &mut Open,
+        columns: &[&[f64]],
+        rows: Range<usize>,
+        tame: bool,
+        last: bool,
+        paddable: bool,
+    ) {
         let Range { mut start, end } = rows;
         let padded = (end - start).next_multiple_of(LANES);
         let ahead = end..start + padded;
-        if last && open.buffered == 0 && ahead.end <= columns[0].len() && self.can_pad(columns, ahead) {
+        if last && open.buffered == 0 && ahead.end <= columns[0].len() && (paddable || self.can_pad(columns, ahead)) {
             // The rows of the next trajectory serve as padding, which the mask multiplies by 0.
             let (valid, block) = (end - start, open.steps as usize / LANES);
             self.fold(open, &Rows { columns, start, len: padded, valid, block, tame });
@@ -280,6 +328,7 @@ impl Engine {
             let target = Fold {
                 piece: &piece,
                 scaled,
+                across: None,
                 pass: self.pass,
                 columns: rows.columns,
                 row,
@@ -309,70 +358,86 @@ impl Engine {
 
     /// Ends a trajectory and adds it to the sums.
     pub fn close(&mut self, open: &mut Open) {
+        *self.sums.lengths.entry(open.steps).or_default() += 1;
+        self.end(open);
+    }
+
+    /// Ends a trajectory whose length has been counted.
+    fn end(&mut self, open: &mut Open) {
         if open.buffered > 0 {
             self.fold_buffer(open);
         }
-        *self.sums.lengths.entry(open.steps).or_default() += 1;
-        let arch = self.arch;
         let returns = if self.has_returns { open.policies[0].lanes[0].total() } else { Scaled::ZERO };
+        let of = Trajectory { id: &open.id, place: open.place, steps: open.steps, ending: open.ending, returns };
         for (p, state) in open.policies.iter().enumerate() {
-            let (weight, tables) = (state.carry.value(), &self.tables.policies[p]);
-            let sums = &mut self.sums.policies[p];
-            let mut ended = Ended {
-                pass: self.pass,
+            let (weight, zero_at, sums) = (state.carry.value(), state.zero_at, &state.lanes[..]);
+            let last = Final { weight, first_v_hat: state.first_v_hat, sums };
+            let total = |own: Range<usize>| sums[own].iter().fold(Scaled::ZERO, |sum, lanes| sum + lanes.total());
+            self.end_policy(p, &of, &last, total);
+            if self.pass == Pass::First {
+                self.sums.policies[p].end(of.steps, weight, zero_at);
+            }
+        }
+    }
+
+    /// Adds the values of a trajectory that has ended to the sums of a policy; `total` adds up some of its running sums.
+    #[inline(always)]
+    fn end_policy(&mut self, p: usize, of: &Trajectory, last: &Final, total: impl Fn(Range<usize>) -> Scaled) {
+        let (weight, returns) = (last.weight, of.returns);
+        let sums = &mut self.sums.policies[p];
+        let mut ended = Ended {
+            pass: self.pass,
+            weight,
+            returns,
+            first_v_hat: last.first_v_hat,
+            steps: of.steps,
+            episodes: self.tables.episodes,
+            sums: &[],
+            total: Scaled::ZERO,
+            tables: &self.tables.policies[p],
+            arch: self.arch,
+        };
+        let mut own = 0..0;
+        self.values.clear();
+        for (index, work) in self.work[p].iter().enumerate() {
+            own = own.end..own.end + work.lanes();
+            if work.has_values {
+                ended.total = total(own.clone());
+            } else {
+                ended.sums = &last.sums[own.clone()];
+            }
+            let Some(value) = work.estimator.value(&ended, sums) else {
+                self.values.push(Scaled::ZERO);
+                continue;
+            };
+            if self.pass.keeps_values() {
+                let (place, episode) = (of.place, of.id.clone());
+                sums.values.push(TrajectoryValue { place, episode, value });
+            } else {
+                sums.moments[index].add(value);
+                if self.plan.diagnostics && self.plan.policies[p].ratio != Ratio::One {
+                    sums.moments[index].add_cube(value);
+                }
+                if let Some(paired) = sums.paired.get_mut(index) {
+                    paired.add(value - returns);
+                }
+            }
+            self.values.push(value);
+        }
+        if self.watched[p] {
+            if let Some((with, without)) = self.controls[p] {
+                sums.watch.control.add(self.values[without] - self.values[with]);
+            }
+            if of.ending.is_cut() {
+                sums.watch.cut_off.note(of.steps, weight);
+            }
+            sums.watch.end(weight, of.id, || Leader {
+                episode: of.id.clone(),
                 weight,
                 returns,
-                first_v_hat: state.first_v_hat,
-                steps: open.steps,
-                episodes: self.tables.episodes,
-                sums: &[],
-                total: Scaled::ZERO,
-                tables,
-                arch,
-            };
-            let mut lanes = &state.lanes[..];
-            self.values.clear();
-            for (index, work) in self.work[p].iter().enumerate() {
-                (ended.sums, lanes) = lanes.split_at(work.lanes());
-                if work.has_values {
-                    ended.total = ended.sums.iter().fold(Scaled::ZERO, |sum, lanes| sum + lanes.total());
-                }
-                let Some(value) = work.estimator.value(&ended, sums) else {
-                    self.values.push(Scaled::ZERO);
-                    continue;
-                };
-                if self.pass.keeps_values() {
-                    let (place, episode) = (open.place, open.id.clone());
-                    sums.values.push(TrajectoryValue { place, episode, value });
-                } else {
-                    sums.moments[index].add(value);
-                    if self.plan.diagnostics && self.plan.policies[p].ratio != Ratio::One {
-                        sums.moments[index].add_cube(value);
-                    }
-                    if let Some(paired) = sums.paired.get_mut(index) {
-                        paired.add(value - returns);
-                    }
-                }
-                self.values.push(value);
-            }
-            if self.pass == Pass::First {
-                sums.end(open.steps, weight, state.zero_at);
-            }
-            if self.watched[p] {
-                if let Some((with, without)) = self.controls[p] {
-                    sums.watch.control.add(self.values[without] - self.values[with]);
-                }
-                if open.ending.is_cut() {
-                    sums.watch.cut_off.note(open.steps, weight);
-                }
-                sums.watch.end(weight, &open.id, || Leader {
-                    episode: open.id.clone(),
-                    weight,
-                    returns,
-                    first_v_hat: state.first_v_hat.into(),
-                    values: self.values.clone(),
-                });
-            }
+                first_v_hat: last.first_v_hat.into(),
+                values: self.values.clone(),
+            });
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 
+use super::group::Across;
 use crate::diagnostics::sums::SquaredWeight;
 use crate::estimators::about::StepSum;
 use crate::estimators::magic::Segments;
@@ -42,6 +43,8 @@ pub(super) fn by_blocks(values: &[f64], from: usize) -> &[Eight] {
 pub struct Fold<'a> {
     pub(super) piece: &'a Piece<'a>,
     pub(super) scaled: Option<&'a [Scaled; LANES + 1]>,
+    /// The group, if these are the rows of eight short trajectories side by side.
+    pub(super) across: Option<&'a Across<'a>>,
     pub(super) pass: Pass,
     pub(super) columns: &'a [&'a [f64]],
     pub(super) row: usize,
@@ -94,25 +97,34 @@ impl<'a> Fold<'a> {
     /// Returns b_t of [`crate::estimators::dr_bsl`].
     #[inline(always)]
     pub fn baseline(&self) -> &'a [Eight] {
-        self.steps(&self.tables.baseline)
+        self.across.map_or_else(|| self.steps(&self.tables.baseline), |group| &group.tables.baseline)
     }
 
     /// Returns R_t of [`crate::estimators::step_wis`] as two tables, whose sum it is.
     #[inline(always)]
     pub fn mean_reward(&self) -> [&'a [Eight]; 2] {
-        self.own.mean_reward.each_ref().map(|part| self.steps(part))
+        match self.across {
+            Some(group) => group.tables.mean_reward.each_ref().map(|part| &part[..]),
+            None => self.own.mean_reward.each_ref().map(|part| self.steps(part)),
+        }
     }
 
     /// Returns A_t of [`crate::estimators::wdr`] as two tables, whose sum it is.
     #[inline(always)]
     pub fn mean_residual(&self) -> [&'a [Eight]; 2] {
-        self.own.mean_residual.each_ref().map(|part| self.steps(part))
+        match self.across {
+            Some(group) => group.tables.mean_residual.each_ref().map(|part| &part[..]),
+            None => self.own.mean_residual.each_ref().map(|part| self.steps(part)),
+        }
     }
 
     /// Returns B_t of [`crate::estimators::wdr`] as two tables, whose sum it is.
     #[inline(always)]
     pub fn mean_value(&self) -> [&'a [Eight]; 2] {
-        self.own.mean_value.each_ref().map(|part| self.steps(part))
+        match self.across {
+            Some(group) => group.tables.mean_value.each_ref().map(|part| &part[..]),
+            None => self.own.mean_value.each_ref().map(|part| self.steps(part)),
+        }
     }
 
     /// Returns the segments of `magic`.
@@ -124,6 +136,9 @@ impl<'a> Fold<'a> {
     /// Adds terms, each times the entry of a table, to a running sum.
     #[inline(always)]
     pub fn add(&self, term: &impl Term, table: Table, lanes: &mut Lanes) {
+        if let Some(group) = self.across {
+            return group.add(term, self.table(table), lanes);
+        }
         match self.scaled {
             None => self.piece.fold(term, self.table(table), lanes),
             Some(c) => fold_scaled(self.piece, 0, c, term, self.table(table), lanes),
@@ -159,6 +174,9 @@ impl<'a> Fold<'a> {
 
     #[inline(always)]
     fn scatter(&self, term: &impl Term, sums: &mut StepSums) {
+        if let Some(group) = self.across {
+            return sums.add_across(group.steps(), |t| group.term(term, t));
+        }
         sums.grow(self.piece.block + self.piece.blocks().max(1));
         match self.scaled {
             None => self.piece.scatter(term, sums),
