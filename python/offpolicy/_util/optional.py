@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from offpolicy.errors import OffPolicyError
 from offpolicy.errors.kinds.of_arguments import missing_extra
 
 
@@ -21,4 +22,13 @@ def imported(module: str, extra: str, to: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != module.partition(".")[0]:
             raise
-        raise missing_extra(what=f"to {to}, install the extra {extra!r}", extra=f"offpolicy[{extra}]") from None
+        raise needs_extra(extra, to) from None
+
+
+def needs_extra(extra: str, to: str) -> OffPolicyError:
+    """Make the error that names the extra to install.
+
+    >>> print(needs_extra("plot", "draw a figure"))
+    to draw a figure, install the extra 'plot': pip install 'offpolicy[plot]'
+    """
+    return missing_extra(what=f"to {to}, install the extra {extra!r}", extra=f"offpolicy[{extra}]")

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from offpolicy._util.files import whole_file
-from offpolicy.errors.kinds.of_arguments import missing_extra, unknown_ending
+from offpolicy._util.optional import needs_extra
+from offpolicy.errors.kinds.of_arguments import unknown_ending
 
 FORMATS = ("svg", "png", "html", "json")
 #: Code points that pictures cannot have: control characters except tabs and line ends, surrogates, noncharacters.
@@ -54,9 +55,8 @@ def picture_format(path: Path) -> str:
     found = path.suffix.lower().removeprefix(".")
     if found not in FORMATS:
         raise unknown_ending(what="a picture", forms="a file .svg, .png, .html or .json", found=repr(str(path)))
-    missing = [name for name in ("altair", "vl_convert") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise missing_extra(what=f"a picture needs {' and '.join(missing)}", extra="offpolicy[plot]")
+    if any(importlib.util.find_spec(name) is None for name in ("altair", "vl_convert")):
+        raise needs_extra("plot", "draw a figure")
     return found
 
 

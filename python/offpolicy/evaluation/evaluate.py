@@ -270,7 +270,7 @@ def _prepare(opened: Opened, plan: Plan, options: Options, story: Story) -> Sour
         story.repairs["sorted"] = True
         if options.dedupe:
             story.repairs["duplicates_removed"] = removed
-            story.notes.append(f"{removed} repeated rows were dropped")
+            story.notes.append(f"{removed} repeated {'row was' if removed == 1 else 'rows were'} dropped")
     return source
 
 

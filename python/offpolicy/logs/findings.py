@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from offpolicy import _core
 from offpolicy.evaluation.plan import Plan
-from offpolicy.logs.problem import EMPTY, EXAMPLES, Problem, ProblemKind, from_core, full, kinds_of
+from offpolicy.logs.problem import EMPTY, EXAMPLES, NO_ROW, Problem, ProblemKind, from_core, full, kinds_of
 from offpolicy.logs.remedies import Done
 from offpolicy.logs.repeated import name_repeated
 from offpolicy.logs.sources import Source
@@ -28,8 +29,9 @@ class Findings:
         settings = plan.settings
         done = Done(source.is_sorted, source.is_deduped, settings.truncation, settings.density)
         document = json.loads(whole.problems())
-        examples = (problem for group in document["kinds"] for problem in group["examples"])
+        examples = [problem for group in document["kinds"] for problem in group["examples"]]
         name_repeated([*document["kept"], *examples], source, plan.columns.episode)
+        name_nulls([*document["kept"], *examples], plan.columns.episode)
 
         def translated(problem: dict[str, Any]) -> Problem:
             return from_core(problem, source.names, source.rows_are_the_logs, done)
@@ -60,3 +62,22 @@ class Findings:
 
         kinds = sorted(map(counted, document["kinds"]), key=lambda kind: -kind.problems)
         return cls(problems, document["found"], tuple(kinds))
+
+
+def name_nulls(found: Sequence[dict[str, Any]], column: str) -> None:
+    """Write null as the id of rows that have none; the core reads what the array holds in its place.
+
+    >>> problem = {"kind": "null", "column": "user", "episode": {"Text": ""}, "place": {"source": 0, "row": 1}}
+    >>> name_nulls([problem], "user")
+    >>> problem["episode"]
+    {'Text': 'null'}
+    """
+
+    def row_of(problem: dict[str, Any]) -> tuple[int, int] | None:
+        place = problem["place"]
+        return (place["source"], place["row"]) if place and place["row"] != NO_ROW else None
+
+    without = [problem for problem in found if problem["kind"] == "null" and problem["column"] == column]
+    rows = {row for problem in without if (row := row_of(problem)) is not None}
+    for problem in [*without, *(problem for problem in found if row_of(problem) in rows)]:
+        problem["episode"] = {"Text": "null"}

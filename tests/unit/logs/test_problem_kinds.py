@@ -168,3 +168,19 @@ def test_many_files_that_were_sorted_are_named_by_the_first(log, tmp_path):
         log.with_columns(reward=NAN)[number::9].write_parquet(path)
     (problem, *_) = refused(paths, order="any").problems
     assert problem.file == f"{paths[0]}, {paths[1]} and 7 more files"
+
+
+@pytest.mark.parametrize("dtype", [pl.Int64, pl.String])
+@pytest.mark.parametrize("row", [0, 5])
+@pytest.mark.parametrize("order", ["sorted", "any"])
+def test_a_row_without_an_id_is_not_counted_to_another_episode(tmp_path, dtype, row, order):
+    here = pl.int_range(pl.len()) == row
+    spoiled = op.demo_log(episodes=3).with_columns(
+        episode=pl.when(~here).then(pl.col("episode").cast(dtype)), reward=pl.when(~here).then("reward")
+    )
+    spoiled.write_parquet(tmp_path / "log.parquet")
+    for log in (spoiled, spoiled.lazy(), tmp_path / "log.parquet"):
+        problems = [problem for problem in refused(log, order=order).problems if problem.kind == "null"]
+        assert {problem.column for problem in problems} == {"episode", "reward"}
+        assert {problem.episode for problem in problems} == {"null"}
+        assert all(f"episode null, step {spoiled['step'][row]}: " in str(problem) for problem in problems)

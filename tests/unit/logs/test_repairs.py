@@ -70,6 +70,18 @@ def test_duplicates_go_from_an_unsorted_log_too(log):
     assert ev.repairs["duplicates_removed"] == log.height
 
 
+@pytest.mark.parametrize(
+    ("repeated", "note"),
+    [
+        (0, "0 repeated rows were dropped"),
+        (1, "1 repeated row was dropped"),
+        (2, "2 repeated rows were dropped"),
+    ],
+)
+def test_a_note_counts_the_rows_that_were_dropped(log, repeated, note):
+    assert note in op.evaluate(pl.concat([log[:repeated], log]), order="any", dedupe="identical").notes
+
+
 @pytest.mark.parametrize("column", ["reward", "target_prob", "v_hat"])
 def test_duplicates_that_differ_stay_an_error(log, column):
     other = log[3:4].with_columns(pl.col(column) / 2)
