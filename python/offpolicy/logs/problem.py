@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from offpolicy import _core
 from offpolicy._util.phrase import Words, in_words, joined
 from offpolicy._util.visible import visible
 from offpolicy.logs.remedies import Done, remedy
@@ -120,23 +120,22 @@ def counted(number: int, noun: str, share: float | None, more: str = "") -> str:
     return f"{number:,}{more} {noun}{'' if number == 1 else 's'}{percent}"
 
 
-#: The row number by which the core says that it does not know the row.
-NO_ROW = 2**64 - 1
 EMPTY = Problem("empty", None, None, None, None, None, None, "there is no row in it")
 
 
-def from_core(document: dict[str, Any], sources: Sequence[str], rows: bool, done: Done) -> Problem:
-    """Read a problem as the core writes it; `rows` is false if row numbers are not those of the user's log."""
-    place, episode = document["place"], document["episode"]
+def from_core(
+    found: _core.FoundProblem, episode: int | str | None, sources: Sequence[str], rows: bool, done: Done
+) -> Problem:
+    """Return a problem of an episode in the user's terms; `rows` is false if its row is not one of the user's log."""
     return Problem(
-        kind=document["kind"],
-        file=sources[place["source"]] if place else None,
-        row=place["row"] if place and rows and place["row"] != NO_ROW else None,
-        episode=None if episode is None else next(iter(episode.values())),
-        step=document["step"],
-        column=document["column"],
-        value=document["value"],
-        message=full(document["message"], document["kind"], done),
+        kind=found.kind,
+        file=None if found.source is None else sources[found.source],
+        row=found.row if rows else None,
+        episode=episode,
+        step=found.step,
+        column=found.column,
+        value=found.value,
+        message=full(found.message, found.kind, done),
     )
 
 

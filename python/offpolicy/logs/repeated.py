@@ -7,36 +7,31 @@ be read from the log.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeAlias
 
 import polars as pl
 
+from offpolicy import _core
 from offpolicy._util import polars_calls
 from offpolicy.logs.sources import Source
 
 _ROW = "__offpolicy_row__"
+#: The number of a source, and of a row in it.
+RowPlace: TypeAlias = tuple[int, int]
 
 
-def name_repeated(found: Sequence[dict[str, Any]], source: Source, column: str) -> list[dict[str, Any]]:
-    """Fill in the ids of repeated episodes that the core could not name, and return the problems.
-
-    >>> import polars as pl
-    >>> from offpolicy.logs.sources import FrameSource
-    >>> problem = {"kind": "reappears", "episode": None, "place": {"source": 0, "row": 1}}
-    >>> name_repeated([problem], FrameSource(pl.DataFrame({"user": ["ann", "bob"]})), "user")[0]["episode"]
-    {'Text': 'bob'}
-    """
-    nameless = [problem for problem in found if problem["kind"] == "reappears" and problem["episode"] is None]
-    pieces = source.pieces() if nameless else []
-    for number in {problem["place"]["source"] for problem in nameless}:
-        here = [problem for problem in nameless if problem["place"]["source"] == number]
-        rows = [problem["place"]["row"] for problem in here]
-        ids = pieces[number].select(polars_calls.column(column)).with_row_index(_ROW).filter(pl.col(_ROW).is_in(rows))
+def repeated_names(found: Sequence[_core.FoundProblem], source: Source, column: str) -> dict[RowPlace, str]:
+    """Return the ids of repeated episodes that the core could not name, by source and row."""
+    rows: dict[int, list[int]] = {}
+    for problem in found:
+        if problem.kind == "reappears" and problem.episode is None and problem.source is not None:
+            rows.setdefault(problem.source, []).extend([] if problem.row is None else [problem.row])
+    pieces = source.pieces() if rows else []
+    names: dict[RowPlace, str] = {}
+    for number, here in rows.items():
+        ids = pieces[number].select(polars_calls.column(column)).with_row_index(_ROW).filter(pl.col(_ROW).is_in(here))
         try:
-            names = dict(ids.collect(engine="streaming").iter_rows())
+            names |= {(number, row): name for row, name in ids.collect(engine="streaming").iter_rows()}
         except pl.exceptions.PolarsError:  # Polars may refuse a file that our reader takes
             continue
-        for problem in here:
-            if problem["place"]["row"] in names:
-                problem["episode"] = {"Text": names[problem["place"]["row"]]}
-    return list(found)
+    return names

@@ -15,6 +15,7 @@ mod parquet_files;
 mod parquet_rows;
 mod partial;
 mod particles;
+mod problems;
 mod quantile;
 mod runs;
 mod runtime;
@@ -42,6 +43,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<partial::Partial>()?;
     module.add_class::<partial::Merger>()?;
     module.add_class::<whole::Whole>()?;
+    module.add_class::<problems::FoundProblem>()?;
+    module.add_class::<problems::FoundKind>()?;
+    module.add_class::<problems::FoundProblems>()?;
     module.add_class::<outcome::Number>()?;
     module.add_class::<outcome::Outcome>()?;
     module.add_class::<outcome::EstimateOutcome>()?;

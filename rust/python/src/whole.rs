@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use crate::errors::{Failure, blame};
 use crate::job::{Job, Normalisers};
 use crate::outcome::Outcome;
+use crate::problems::FoundProblems;
 use crate::spec::to_python;
 
 /// Ids of trajectories, and their values, or None for values out of the range of f64.
@@ -72,10 +73,9 @@ impl Whole {
         (content.rows, content.episodes, names.zip(content.columns.iter().copied()).collect())
     }
 
-    /// Returns the problems of the log as JSON: the first ones, the number of all, and the number of each kind.
-    fn problems(&self) -> PyResult<String> {
-        let summary = serde_json::to_string(&self.partial.problems.summary());
-        summary.map_err(|error| Failure::Internal(error.to_string()).into())
+    /// Returns the problems of the log: the first ones, the number of all, and a summary of each kind.
+    fn problems(&self, py: Python<'_>) -> PyResult<FoundProblems> {
+        FoundProblems::new(py, &self.partial.problems.summary())
     }
 
     /// Returns the facts that another reading needs about episodes that cross files, or None if nothing is new.
