@@ -1,10 +1,9 @@
 //! The problems of a log, as Python reads them.
 
-use offpolicy_core::log::problem::{self, Kind, Place, Summary};
+use offpolicy_core::log::problem::{self, Place, Summary};
 use pyo3::prelude::*;
-use serde_json::Value;
 
-use crate::spec::to_python;
+use crate::spec::{name_of, to_python};
 
 /// One problem; `row` is None if the row is not known, and `source` too if the problem is that of the whole log.
 #[pyclass(frozen, get_all, module = "offpolicy._core")]
@@ -43,7 +42,7 @@ impl FoundProblems {
     pub fn new(py: Python<'_>, summary: &Summary<'_>) -> PyResult<Self> {
         let kinds = summary.kinds.iter().map(|group| {
             let found = FoundKind {
-                kind: name(group.kind),
+                kind: name_of(&group.kind)?,
                 problems: group.problems,
                 rows: group.rows,
                 episodes: group.episodes,
@@ -60,7 +59,7 @@ fn all(py: Python<'_>, problems: &[problem::Problem]) -> PyResult<Vec<Py<FoundPr
     let convert = |problem: &problem::Problem| {
         let known = |place: &Place| *place != Place::somewhere_in(place.source);
         let found = FoundProblem {
-            kind: name(problem.kind),
+            kind: name_of(&problem.kind)?,
             source: problem.place.map(|place| place.source),
             row: problem.place.filter(known).map(|place| place.row),
             episode: problem.episode.as_ref().map(|id| to_python(py, id)).transpose()?,
@@ -72,12 +71,4 @@ fn all(py: Python<'_>, problems: &[problem::Problem]) -> PyResult<Vec<Py<FoundPr
         Py::new(py, found)
     };
     problems.iter().map(convert).collect()
-}
-
-/// Returns the public name of a kind, which is the one that it travels by.
-fn name(kind: Kind) -> String {
-    match serde_json::to_value(kind) {
-        Ok(Value::String(name)) => name,
-        _ => format!("{kind:?}"),
-    }
 }
