@@ -23,7 +23,7 @@ MODELLED = ("q_hat", "v_hat")
 
 
 def check_estimator(estimator: Any) -> None:
-    """Raise a `ConformanceError` with everything that breaks the protocol of an estimator; None is good news.
+    """Raise a `ConformanceError` with everything that breaks the protocol of an estimator; return None if nothing does.
 
     Asks for the values of all trajectories of a tiny MDP, in one block, one by one and in another order. An estimator
     that says that it is unbiased must have the true value as its mean over all of them; with columns of its own, whose
@@ -54,7 +54,7 @@ class Watched(Mapping[str, Floats]):
     """Columns that know which of them were read."""
 
     def __init__(self, columns: Mapping[str, Floats]) -> None:
-        """Nothing was read yet."""
+        """Begin with no column read."""
         self.columns, self.read = columns, set[str]()
 
     def __getitem__(self, name: str) -> Floats:
@@ -64,15 +64,15 @@ class Watched(Mapping[str, Floats]):
         return found
 
     def __contains__(self, name: object) -> bool:
-        """Return whether it is there, without reading it."""
+        """Return whether a column is there; this does not count as reading it."""
         return name in self.columns
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names."""
+        """Iterate over the names of the columns."""
         return iter(self.columns)
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of columns."""
         return len(self.columns)
 
 

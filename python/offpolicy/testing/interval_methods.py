@@ -26,7 +26,7 @@ BOUNDS = Bounds(reward=(LOWEST, HIGHEST), ratio=max(PI1[s][a] / PI0[s][a] for s 
 
 
 def check_interval(method: Any, logs: int = 400, episodes: int = 200, seed: int = 0) -> None:
-    """Raise a `ConformanceError` with everything that breaks the protocol of an interval; None is good news.
+    """Raise a `ConformanceError` with everything that breaks the protocol of an interval; return None if nothing does.
 
     Draws so many logs from a tiny MDP whose value is known, evaluates `step-is` on each with bounds on rewards and
     ratios, and counts how often the interval holds the truth. One that promises something for finite samples must keep
