@@ -37,7 +37,7 @@ of a query with joins or groups this is not seen, unless the log is read a secon
 collect it first.
 
 How the table was made: it is put together of several runs. Damaged Parquet files, forged states and changed files were
-run with all mends in; `runs.jsonl`, kills and Arrow objects on an earlier build, and not again. A first run over Parquet
+run with all mends in; `runs.jsonl`, kills and Arrow objects on an earlier build, not again. A first run over Parquet
 files counted 16 failures. They were taken for faults of the judge and not of the software, and the rules were changed:
 an error about a user's query need not name a file, a query is judged by what Polars itself reads (which is weak
 evidence), a panic that Polars prints counts as refused, and where pyarrow refuses a file, bytes that do not change our
